@@ -1,4 +1,4 @@
-"""``python -m agents import|held-out|curves|ship``: import checkpoints, evaluate, plot and ship policies."""
+"""``python -m agents import|held-out|returns|curves|ship``: import, evaluate, plot and ship policies."""
 
 import json
 import sys
@@ -18,7 +18,9 @@ def main() -> int:
 def run(arguments: list[str]) -> int:
     """Run the command line ``arguments``; return the exit status."""
     parser = OneLineParser(prog="python -m agents", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="import|held-out|curves|ship")
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="import|held-out|returns|curves|ship"
+    )
     add = commands.add_parser(
         "import", help="convert a checkpoint that a scheme's authors published to a policy"
     )
@@ -43,6 +45,11 @@ def run(arguments: list[str]) -> int:
         help="a sampler, or a training configuration that has the ranges (default: the run's ranges, or "
         "the agent's for a policy without a run)",
     )
+    add = commands.add_parser(
+        "returns", help="returns of random actions and shipped policies in the environments, as a table"
+    )
+    add.add_argument("ids", nargs="*", metavar="ID", help="such as leo/SingleFlow-v0 (default: all)")
+    add.add_argument("--episodes", type=int, default=64, help="episodes of each policy (default: 64)")
     add = commands.add_parser("curves", help="learning curves over seeds, with intervals")
     add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that train.py made")
     add.add_argument(
@@ -73,6 +80,11 @@ def run(arguments: list[str]) -> int:
         return 0
     if flags.command == "ship":
         print(f"chosen: {ship.ship(flags.runs, flags.out)}")
+        return 0
+    if flags.command == "returns":
+        from leogym.agents import returns  # here, so that an import needs no compiled module
+
+        print(returns.table(returns.measure(flags.ids or returns.IDS, flags.episodes)))
         return 0
     from leogym.agents import judging  # here, so that an import needs no compiled module
 

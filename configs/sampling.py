@@ -203,6 +203,17 @@ def with_learning_flows(ranges: Ranges, count: int) -> Ranges:
     return ranges.model_copy(update={"learning_flows": count})
 
 
+def with_one_learning_flow(ranges: Ranges) -> Ranges:
+    """Return ``ranges`` with one learning flow in each scenario, unless they set ``learning_flows``."""
+    if isinstance(ranges, MixtureSampling):
+        parts = [
+            part.model_copy(update={"scenarios": with_one_learning_flow(part.scenarios)})
+            for part in ranges.parts
+        ]
+        return ranges.model_copy(update={"parts": parts})
+    return ranges if ranges.learning_flows is not None else with_learning_flows(ranges, 1)
+
+
 def names() -> list[str]:
     """Return the samplers' names."""
     return list(_SAMPLERS)

@@ -1,7 +1,7 @@
 """``leo/Flow-v0``: one learning flow among other flows, and its native vector environment."""
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import gymnasium
 import numpy as np
@@ -13,10 +13,13 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from leogym.configs.errors import InputError
+from leogym.envs.actions import action_space, levels
 from leogym.envs.autoreset import parse_limit, parse_mask, parse_mode
+from leogym.envs.options import scenario_option, scenario_options
+from leogym.envs.registration import FLOW_ID
 from leogym.envs.reports import FIELDS, ReportReader
 from leogym.envs.scenarios import ScenarioLike
-from leogym.envs.simulation import Options, Simulations, single_flow
+from leogym.envs.simulation import Options, single_flow
 from leogym.envs.views import Viewing
 
 Observation = NDArray[np.float32]
@@ -25,11 +28,6 @@ Observation = NDArray[np.float32]
 def observation_space(bounds: tuple[Observation, Observation]) -> Box:
     """Return the space of observations between the smallest and the largest one, each (observation_dim,)."""
     return Box(*bounds, dtype=np.float32)
-
-
-def action_space(dimension: int) -> Box:
-    """Return the space of an action: each component in [-1, 1]."""
-    return Box(-1.0, 1.0, (dimension,), np.float32)
 
 
 class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
@@ -80,12 +78,19 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
 
     ## Information
     ``info`` of `reset` and `step` has the interval's ``time_s``, ``goodput_mbps``, ``send_mbps``,
-    ``loss_mbps``, ``rtt_ms``, ``min_rtt_ms``, ``cwnd_packets`` and ``pacing_mbps``; 0 without a sample.
+    ``loss_mbps``, ``rtt_ms``, ``min_rtt_ms``, ``cwnd_packets`` and ``pacing_mbps``, 0 without a sample; and
+    what no sender knows, the bottleneck's ``capacity_mbps`` and the ``base_rtt_ms`` at the interval's end.
+    That of `reset` also has the ``scenario``'s name and its ``seed``.
 
     ## Arguments
     - ``scenario``: a `configs.scenario.Scenario`, a mapping of one, a YAML file, a name from
-      ``configs/scenarios``, a sampler (``"astraea"``, ``"leo"`` or ranges of `configs.sampling`), or a
-      callable ``(rng) -> Scenario``. Default: 100 Mbit/s, 50 ms base RTT, a buffer of 1 BDP, 60 s, one flow.
+      ``configs/scenarios`` or ``configs/suites``, a sampler (``"astraea"``, ``"leo"`` or ranges of
+      `configs.sampling`), or a callable ``(rng) -> Scenario``. A sampler of several flows gives one that
+      learns, unless it sets ``learning_flows``; a suite gives any of its scenarios. Default: 100 Mbit/s,
+      50 ms base RTT, a buffer of 1 BDP, 60 s, one flow. ``reset(options={"scenario": …})`` takes the same,
+      for one episode.
+    - ``actions``: number of discrete actions, evenly spaced from -1 to 1: the action space is then
+      ``Discrete``, or ``MultiDiscrete`` for an action of several numbers. Default: continuous.
     - ``agent``: the agent specification. ``reward``: the reward's name. ``interval_ms``: the monitor
       interval in ms.
     - ``backend``: ``"simulator"``; ``"mahimahi"`` or ``"kernel"`` for real TCP, where `step` waits one
@@ -117,17 +122,21 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
         agent: str = "astraea",
         backend: str = "simulator",
         *,
+        actions: int | None = None,
         render_mode: None = None,
         **options: Unpack[Options],
     ) -> None:
+        if hasattr(scenario, "worker_index"):  # RLlib passes its EnvContext, a dict of all arguments
+            self.__init__(**cast(Any, scenario))
+            return
         self.render_mode = render_mode
         self._simulations = single_flow(
-            Simulations(1, scenario=scenario, agent=agent, backend=backend, **options),
-            "leo/Flow-v0",
+            1, FLOW_ID, scenario=scenario, agent=agent, backend=backend, **options
         )
         batch = self._batch = self._simulations.batch
         self.observation_space = observation_space(batch.observation_bounds)
-        self.action_space = action_space(batch.action_dim)
+        self._levels = levels(actions)
+        self.action_space = action_space(batch.action_dim, actions)
         self._reader = ReportReader(batch.report_fields)
         self._actions = np.zeros((1, 1, batch.action_dim), np.float32)
         self._over = True
@@ -138,22 +147,26 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
         self._observation = batch.observations[0, 0]
         self._rewards = batch.rewards_view
         self._active, self._finished = batch.active, batch.finished
-        self._report = batch.reports[0, 0]
+        self._report, self._path = batch.reports[0, 0], self._simulations.paths[0]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start the next episode; the same ``seed`` gives the same one. ``options`` are ignored."""
+        """Start the next episode; the same ``seed`` gives the same one.
+
+        ``options={"scenario": …}`` replaces the environment's scenario in this episode only.
+        """
+        scenario = scenario_option(options)
         super().reset(seed=seed)
-        self._simulations.reset(0, self.np_random)
+        self._simulations.reset(0, self.np_random, scenario)
         self._over = False
-        return self._observation.copy(), self._informed()
+        return self._observation.copy(), {**self._informed(), **self._simulations.episode(0)}
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Apply ``action`` (action_dim,) and run one monitor interval."""
+        """Apply ``action`` (action_dim,), or a discrete one, and run one monitor interval."""
         if self._over:
             raise ResetNeeded("the episode is over: call reset")
-        self._actions[0, 0] = action
+        self._actions[0, 0] = action if self._levels is None else self._levels(action)
         self._batch.step(self._actions)
         self._over = bool(self._finished[0] or not self._active[0, 0])
         truncated = self._over and bool(self._simulations.at_end()[0, 0])
@@ -171,7 +184,9 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
         self._simulations.close()
 
     def _informed(self) -> dict[str, Any]:
-        info: dict[str, Any] = self._reader.one(self._report)
+        info: dict[str, Any] = self._reader.one(
+            self._report, self._path, self._simulations.extra_rtt_ms.item(0)
+        )
         info.update(self._simulations.punctuality())
         return info
 
@@ -197,6 +212,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         agent: str = "astraea",
         backend: str = "simulator",
         *,
+        actions: int | None = None,
         threads: int = 1,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
@@ -209,14 +225,12 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         self.metadata = {**self.metadata, "autoreset_mode": self._autoreset}
         self.render_mode = render_mode
         self._simulations = single_flow(
-            Simulations(
-                num_envs, scenario=scenario, agent=agent, backend=backend, threads=threads, **options
-            ),
-            "leo/Flow-v0",
+            num_envs, FLOW_ID, scenario=scenario, agent=agent, backend=backend, threads=threads, **options
         )
         batch = self._batch = self._simulations.batch
         self.single_observation_space = observation_space(batch.observation_bounds)
-        self.single_action_space = action_space(batch.action_dim)
+        self._levels = levels(actions)
+        self.single_action_space = action_space(batch.action_dim, actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._reader = ReportReader(batch.report_fields)
@@ -243,9 +257,12 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         """Start new episodes; sub-environment i gets the seed ``seed + i`` or ``seed[i]``.
 
         ``options["reset_mask"]`` (num_envs,) resets only the sub-environments where it is true; ``info`` has
-        entries only for these. Raises `InputError` for a wrong mask or number of seeds.
+        entries only for these. ``options["scenario"]`` replaces the environment's scenario in these episodes
+        only; a list has one scenario per sub-environment. Raises `InputError` for wrong options or a wrong
+        number of seeds.
         """
         mask = parse_mask(options, self.num_envs)
+        scenarios = scenario_options(options, self.num_envs, ignored="reset_mask")
         if seed is None:
             seeds: Sequence[int | None] = [None] * self.num_envs
         elif isinstance(seed, int):
@@ -260,9 +277,9 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         for index in np.flatnonzero(reset).tolist():
             if (one := seeds[index]) is not None or self._rngs[index] is None:
                 self._rngs[index] = np_random(one)[0]
-            self._reset_one(index)
+            self._reset_one(index, scenarios[index])
         self._ended = self._ended[~reset[self._ended]]
-        return self._observations.copy(), self._info(mask)
+        return self._observations.copy(), self._info(np.flatnonzero(reset), mask)
 
     def step(
         self, actions: NDArray[np.float32]
@@ -272,11 +289,14 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
             raise ResetNeeded("call reset before step")
         if self._autoreset is AutoresetMode.DISABLED and self._ended.size:
             raise ResetNeeded(f"episodes {self._ended.tolist()} are over: reset them by options reset_mask")
+        if self._levels is not None:
+            actions = self._levels(actions)
         self._batch.step(np.ascontiguousarray(actions, np.float32).reshape(self._action_shape))
         rewards = self._rewards.astype(np.float64)
         self._elapsed += 1
         # Simulations whose episode ended in the last step ran on in this one; reset them now.
-        for index in self._ended.tolist():
+        begun = self._ended
+        for index in begun.tolist():
             self._reset_one(index)
             rewards[index] = 0.0
         over = self._finished | ~self._active
@@ -289,32 +309,37 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         if self._autoreset is AutoresetMode.SAME_STEP and self._ended.size:
             info = self._reset_ended()
         else:
-            info = self._info()
+            info = self._info(begun)
         return self._observations.copy(), rewards, terminated, truncated, info
 
     def _reset_ended(self) -> dict[str, Any]:
         """Reset the environments that ended; return ``info`` with their last observation and information."""
         final: dict[str, Any] = {}
         for index in self._ended.tolist():
-            last = {**self._reader.one(self._reports[index]), **self._simulations.punctuality()}
+            simulations = self._simulations
+            path, extra_rtt_ms = simulations.paths[index], simulations.extra_rtt_ms.item(index, 0)
+            last = self._reader.one(self._reports[index], path, extra_rtt_ms) | simulations.punctuality()
             observation = self._observations[index].copy()
             final = self._add_info(final, {"final_obs": observation, "final_info": last}, index)
             self._reset_one(index)
-        self._ended = np.arange(0)
-        return {**self._info(), **final}
+        begun, self._ended = self._ended, np.arange(0)
+        return {**self._info(begun), **final}
 
-    def _reset_one(self, index: int) -> None:
+    def _reset_one(self, index: int, scenario: ScenarioLike = None) -> None:
         rng = self._rngs[index]
         assert rng is not None
         self._elapsed[index] = 0
-        self._simulations.reset(index, rng)
+        self._simulations.reset(index, rng, scenario)
 
-    def _info(self, mask: NDArray[np.bool_] | None = None) -> dict[str, Any]:
+    def _info(self, begun: NDArray[np.intp], mask: NDArray[np.bool_] | None = None) -> dict[str, Any]:
         """Return the report's fields as arrays (num_envs,), with Gymnasium's ``_`` masks.
 
-        Fields are 0 outside ``mask``, which is everywhere if it is None.
+        Fields are 0 outside ``mask``, which is everywhere if it is None. Scenario and seed are there for the
+        episodes of ``begun``.
         """
-        columns = np.ascontiguousarray(self._reader.table(self._reports).T)
+        simulations = self._simulations
+        table = self._reader.table(self._reports, simulations.paths, simulations.extra_rtt_ms[:, 0])
+        columns = np.ascontiguousarray(table.T)
         present = self._present
         if mask is not None:
             columns[:, ~mask] = 0.0
@@ -324,6 +349,8 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
             info[f"_{name}"] = present
         for name, value in self._simulations.punctuality().items():
             info[name], info[f"_{name}"] = np.array([value]), present
+        for index in begun.tolist():
+            info = self._add_info(info, simulations.episode(index), index)
         return info
 
     def close_extras(self, **_: Any) -> None:

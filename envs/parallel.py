@@ -6,18 +6,23 @@ from typing import Any, Unpack, cast
 import numpy as np
 import pettingzoo
 from gymnasium.error import ResetNeeded
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Space
 from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from leogym.envs.flow import action_space, observation_space
+from leogym.configs.scenario import Scenario
+from leogym.envs.actions import action_space, levels
+from leogym.envs.flow import observation_space
+from leogym.envs.options import scenario_option
+from leogym.envs.registration import PAIR
 from leogym.envs.reports import ReportReader
 from leogym.envs.scenarios import ScenarioLike
 from leogym.envs.simulation import Options, Simulations
 from leogym.envs.views import Viewing
 
 FLOWS_ID = "leo/Flows-v0"
+PAIR_ID = "leo/Pair-v0"
 
 Observations = dict[str, NDArray[np.float32]]
 Infos = dict[str, dict[str, Any]]
@@ -37,6 +42,11 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
 
     ## Action Space
     That of `envs.flow.FlowEnv` for each agent. An agent without an action keeps its window.
+
+    ## Information
+    That of `envs.flow.FlowEnv` for each agent, in numbers alone, as clients make arrays of it: `scenario` has
+    the episode's name and seed. The path's capacity and base RTT are those of the route of the first running
+    learning flow.
 
     ## Rewards
     With ``reward="astraea"``, all agents get the same reward.
@@ -69,10 +79,12 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         agent: str = "astraea",
         backend: str = "simulator",
         *,
+        actions: int | None = None,
         render_mode: None = None,
         **options: Unpack[Options],
     ) -> None:
         self.render_mode = render_mode
+        self._levels = levels(actions)
         self._simulations = Simulations(1, scenario=scenario, agent=agent, backend=backend, **options)
         batch = self._batch = self._simulations.batch
         self.possible_agents = [f"flow_{slot}" for slot in range(self._simulations.slots)]
@@ -80,7 +92,7 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         self.agents: list[str] = []
         # Always the same object per agent, so that seeding a space lasts.
         self.observation_spaces = {name: observation_space(batch.observation_bounds) for name in self._slot}
-        self.action_spaces = {name: action_space(batch.action_dim) for name in self._slot}
+        self.action_spaces = {name: action_space(batch.action_dim, actions) for name in self._slot}
         self.state_space = Box(-np.inf, np.inf, (batch.global_dim,), np.float32)
         self._reader = ReportReader(batch.report_fields)
         self._ran = b""  # `_active` of the last step, as bytes
@@ -91,6 +103,7 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         batch = self._batch
         self._rewards = batch.rewards_view[0]
         self._active, self._finished = batch.active[0], batch.finished
+        self._path = self._simulations.paths[0]
         self._actions = np.zeros((1, self._simulations.slots, batch.action_dim), np.float32)
         # Views of each agent's rows of the batch's arrays, which never move.
         self._observation = dict(zip(self._slot, batch.observations[0], strict=True))
@@ -101,17 +114,21 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         """Return the observation space of ``agent``, always the same object."""
         return cast(Box, self.observation_spaces[agent])
 
-    def action_space(self, agent: str) -> Box:
+    def action_space(self, agent: str) -> Space[Any]:
         """Return the action space of ``agent``, always the same object."""
-        return cast(Box, self.action_spaces[agent])
+        return self.action_spaces[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, Infos]:
-        """Start the next episode; the same ``seed`` gives the same one. ``options`` are ignored."""
+        """Start the next episode; the same ``seed`` gives the same one.
+
+        ``options={"scenario": …}`` replaces the environment's scenario in this episode only.
+        """
+        scenario = scenario_option(options, ignored="options")  # a key that PettingZoo's API test passes
         if seed is not None or self._rng is None:
             self._rng = np_random(seed)[0]
-        self._simulations.reset(0, self._rng)
+        self._simulations.reset(0, self._rng, scenario)
         self.agents = self._running()
         return self._observed(self.agents), self._informed(self.agents)
 
@@ -125,7 +142,7 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         if len(actions) < len(self._action):
             self._actions.fill(0.0)
         for name, action in actions.items():
-            self._action[name][:] = action
+            self._action[name][:] = action if self._levels is None else self._levels(action)
         self._batch.step(self._actions)
 
         # In almost every step the set of flows does not change: skip the work then.
@@ -149,6 +166,11 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         """Return the global state (global_dim,)."""
         return self._batch.global_states[0].copy()
 
+    @property
+    def scenario(self) -> Scenario | None:
+        """The scenario of the episode; None before the first reset."""
+        return self._simulations.scenario(0)
+
     def _running(self) -> list[str]:
         self._ran = self._active.tobytes()
         active = self._active.tolist()
@@ -158,7 +180,11 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         return {name: self._observation[name].copy() for name in agents}
 
     def _informed(self, agents: list[str]) -> Infos:
-        infos: Infos = {name: self._reader.one(self._report[name]) for name in agents}
+        path, extra_rtt_ms = self._path, self._simulations.extra_rtt_ms[0].tolist()
+        infos: Infos = {
+            name: self._reader.one(self._report[name], path, extra_rtt_ms[self._slot[name]])
+            for name in agents
+        }
         if late := self._simulations.punctuality():
             for info in infos.values():
                 info.update(late)
@@ -244,4 +270,6 @@ def parallel_env(
 
 # Workers of RLlib may import this module twice, and the registry warns about a second entry.
 if FLOWS_ID not in pettingzoo.parallel_registry:
-    pettingzoo.register("parallel", FLOWS_ID, "leogym.envs.parallel:parallel_env")
+    ENTRY_POINT = "leogym.envs.parallel:parallel_env"
+    pettingzoo.register("parallel", FLOWS_ID, ENTRY_POINT)
+    pettingzoo.register("parallel", PAIR_ID, ENTRY_POINT, kwargs={"scenario": PAIR})

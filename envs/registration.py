@@ -1,11 +1,142 @@
-"""The environments' ids in Gymnasium's registry."""
+"""The environments' ids in Gymnasium's registry, each with its scenarios, its length and its threshold."""
+
+from dataclasses import dataclass, field
+from typing import Any
 
 import gymnasium
 
 FLOW_ID = "leo/Flow-v0"
+ENTRY_POINT = "leogym.envs.flow:FlowEnv"
+VECTOR_ENTRY_POINT = "leogym.envs.flow:FlowVectorEnv"
 
-# Workers of RLlib may import this module twice, and the registry warns about a second entry.
-if FLOW_ID not in gymnasium.registry:
-    gymnasium.register(
-        FLOW_ID, entry_point="leogym.envs.flow:FlowEnv", vector_entry_point="leogym.envs.flow:FlowVectorEnv"
-    )
+INTERVAL_S = 0.03
+"""Default monitor interval."""
+
+
+def seconds(steps: int) -> float:
+    """Return the duration in s of an episode of ``steps`` steps: the reset runs one interval, too."""
+    return round((steps + 1) * INTERVAL_S, 2)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """An id of one learning flow, with arguments that need no other to train."""
+
+    id: str
+    summary: str
+    """Its scenarios in a sentence."""
+    steps: int
+    """Steps of an episode, and so ``max_episode_steps``."""
+    threshold: float
+    """Gymnasium's ``reward_threshold``: between the returns of random actions and of a trained policy."""
+    scenario: dict[str, Any]
+    """A scenario or a sampler's ranges; the duration follows from ``steps``."""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    """Further arguments of `envs.flow.FlowEnv`."""
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """Arguments of `envs.flow.FlowEnv` that the id stands for."""
+        return {"scenario": {**self.scenario, "duration_s": seconds(self.steps)}, **self.arguments}
+
+
+_LEO = {"sampler": "leo", "flows": 1}
+_TRACES = {"sampler": "traces", "flows": 1}
+
+PRESETS = (
+    Preset(
+        "leo/SingleFlow-v0",
+        "A LEO path over lasers or bent pipes, 40 to 160 Mbit/s, a buffer of 0.5 to 4 BDP; one flow alone",
+        steps=500,
+        threshold=30.0,
+        scenario=_LEO,
+    ),
+    Preset(
+        "leo/SingleFlowDiscrete-v0",
+        "`leo/SingleFlow-v0` with eleven actions, such as for DQN",
+        steps=500,
+        threshold=30.0,
+        scenario=_LEO,
+        arguments={"actions": 11},
+    ),
+    Preset(
+        "leo/Competing-v0",
+        "The paths of `leo/SingleFlow-v0`, beside one or two Cubic flows that start within 10 s",
+        steps=1000,
+        threshold=10.0,
+        scenario={
+            **_LEO,
+            "flows": [2, 3],
+            "learning_flows": 1,
+            "background": ["cubic"],
+            "start_window": 1 / 3,
+        },
+    ),
+    Preset(
+        "leo/Responsiveness-v0",
+        "Every 15 s capacity (50 to 100 Mbit/s) and base RTT (10 to 100 ms) change; one flow alone",
+        steps=1000,
+        threshold=50.0,
+        scenario={**_TRACES, "paths": ["uniform-steps"], "queue_packets": 344},
+    ),
+    Preset(
+        "leo/Starlink-v0",
+        "A download over a Starlink terminal: frames, reconfigurations every 15 s, loss bursts; a flow alone",
+        steps=500,
+        threshold=20.0,
+        scenario={**_TRACES, "paths": ["starlink"], "queue_packets": 487},
+    ),
+    Preset(
+        "leo/Handover-v0",
+        "100 Mbit/s and 50 ms with a hard handover of 50, 100 or 200 ms every 5 s; one flow alone",
+        steps=500,
+        threshold=20.0,
+        scenario={
+            **_TRACES,
+            "paths": [f"outages:outage_ms={ms}" for ms in (50, 100, 200)],
+            "queue_packets": 417,
+        },
+    ),
+    Preset(
+        "leo/Geo-v0",
+        "A geostationary path: 600 ms base RTT, 144 Mbit/s, a buffer of one BDP; one flow alone",
+        steps=1000,
+        threshold=30.0,
+        scenario={**_LEO, "paths": ["geo"], "rate_mbps": 144, "queue_bdp": 1.0},
+    ),
+    Preset(
+        "leo/Static-v0",
+        "A static link: 100 Mbit/s, 50 ms base RTT, a buffer of one BDP; one flow alone",
+        steps=500,
+        threshold=30.0,
+        scenario={
+            "name": "static-100",
+            "links": {"bottleneck": {"rate_mbps": 100, "delay_ms": 25, "queue": {"bdp": 1.0}}},
+            "flows": [{"scheme": "agent", "route": ["bottleneck"]}],
+        },
+    ),
+)
+
+PAIR_STEPS = 1000
+PAIR = {"sampler": "leo", "flows": 2, "start_window": 1 / 3, "duration_s": seconds(PAIR_STEPS)}
+"""Scenarios of PettingZoo's ``leo/Pair-v0``: two learning flows on a LEO path, the second joins in 10 s."""
+
+
+def register() -> None:
+    """Add the ids to Gymnasium's registry, unless they are in it."""
+    # Workers of RLlib may import this module twice, and the registry warns about a second entry.
+    if FLOW_ID in gymnasium.registry:
+        return
+    entries: dict[str, Any] = {"entry_point": ENTRY_POINT, "vector_entry_point": VECTOR_ENTRY_POINT}
+    gymnasium.register(FLOW_ID, **entries)
+    for preset in PRESETS:
+        gymnasium.register(
+            preset.id,
+            **entries,
+            max_episode_steps=preset.steps,
+            reward_threshold=preset.threshold,
+            kwargs=preset.kwargs,
+        )
+
+
+register()

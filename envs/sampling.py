@@ -25,6 +25,7 @@ from leogym.configs.sampling import (
     MixtureSampling,
     Ranges,
     TraceSampling,
+    with_one_learning_flow,
 )
 from leogym.configs.scenario import Flow, Link, Scenario
 
@@ -43,6 +44,10 @@ class Sampler:
     def __call__(self, rng: np.random.Generator) -> Scenario:
         """Draw a scenario."""
         return draw(self.ranges, rng)
+
+    def with_one_learning_flow(self) -> "Sampler":
+        """Return the sampler with one learning flow, unless its ranges set their number."""
+        return Sampler(with_one_learning_flow(self.ranges))
 
     def __repr__(self) -> str:
         return f"Sampler({self.ranges!r})"
@@ -118,7 +123,7 @@ def draw_leo(ranges: LeoSampling, rng: np.random.Generator) -> Scenario:
     link = Link(
         trace=path,
         # Whole milliseconds keep scenario files short; a trace's rows are 100 ms apart.
-        offset_s=int(rng.integers(_period_ms(path))) / 1e3,
+        offset_s=int(rng.integers(period_ms(path))) / 1e3,
         rate_mbps=_uniform(rng, ranges.rate_mbps),
         loss=ranges.loss,
         queue=Queue(bdp=_log_uniform(rng, ranges.queue_bdp)),
@@ -133,7 +138,7 @@ def draw_trace(ranges: TraceSampling, rng: np.random.Generator) -> Scenario:
     path = traces[int(rng.integers(len(traces)))]
     link = Link(
         trace=path,
-        offset_s=int(rng.integers(_period_ms(path))) / 1e3,
+        offset_s=int(rng.integers(period_ms(path))) / 1e3,
         rate_mbps=_uniform(rng, ranges.rate_mbps) if ranges.rate_mbps else None,
         loss=_uniform(rng, ranges.loss),
         queue=Queue(packets=round(_log_uniform(rng, ranges.queue_packets))),
@@ -199,7 +204,7 @@ def _log_uniform(rng: np.random.Generator, pair: tuple[float, float]) -> float:
 
 
 @lru_cache(maxsize=256)
-def _period_ms(path: str) -> int:
+def period_ms(path: str) -> int:
     """Return the period of a path trace in whole ms, at least 1."""
     from leogym import traces  # here, because it builds orbits, which static links do not need
 

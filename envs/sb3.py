@@ -16,10 +16,12 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 
 from leogym.configs.scenario import Scenario
-from leogym.envs.flow import action_space, observation_space
+from leogym.envs.actions import action_space, levels
+from leogym.envs.flow import observation_space
+from leogym.envs.options import scenario_option
 from leogym.envs.reports import ReportReader
 from leogym.envs.scenarios import ScenarioLike
-from leogym.envs.simulation import Options, Simulations, single_flow
+from leogym.envs.simulation import Options, single_flow
 from leogym.envs.views import Viewing
 
 
@@ -91,20 +93,19 @@ class LeoVecEnv(Viewing, VecEnv):
         agent: str = "astraea",
         backend: str = "simulator",
         *,
+        actions: int | None = None,
         threads: int = 1,
         **options: Unpack[Options],
     ) -> None:
         self._simulations = single_flow(
-            Simulations(
-                num_envs, scenario=scenario, agent=agent, backend=backend, threads=threads, **options
-            ),
-            "LeoVecEnv",
+            num_envs, "LeoVecEnv", scenario=scenario, agent=agent, backend=backend, threads=threads, **options
         )
         batch = self._batch = self._simulations.batch
         self.render_mode = None
+        self._levels = levels(actions)
         self._members = [Member(self, index) for index in range(num_envs)]
         super().__init__(
-            num_envs, observation_space(batch.observation_bounds), action_space(batch.action_dim)
+            num_envs, observation_space(batch.observation_bounds), action_space(batch.action_dim, actions)
         )
         self.rewards_as_given = np.zeros(num_envs, np.float32)
         """Rewards of the last step, before any wrapper changes them."""
@@ -123,20 +124,29 @@ class LeoVecEnv(Viewing, VecEnv):
         self._reports = batch.reports[:, 0]
 
     def reset(self) -> NDArray[np.float32]:
-        """Start new episodes, with the seeds of an earlier `seed`; return (num_envs, observation_dim)."""
+        """Start new episodes, with the seeds of an earlier `seed`; return (num_envs, observation_dim).
+
+        Options of an earlier `set_options`, ``{"scenario": …}``, replace the environment's scenario in these
+        episodes only.
+        """
+        scenarios = [scenario_option(options) for options in self._options]
         for index, seed in enumerate(self._seeds):
             if seed is not None or self._rngs[index] is None:
                 self._rngs[index] = np_random(seed)[0]
-            self._reset_one(index)
+            self._reset_one(index, scenarios[index])
         self._reset_seeds()
         self._reset_options()
-        self.reset_infos = list(self._reader.many(self._reports))
+        self.reset_infos = [
+            info | self._simulations.episode(index) for index, info in enumerate(self._informed())
+        ]
         return self._observations.copy()
 
     def step_async(self, actions: NDArray[np.float32]) -> None:
         """Store the actions (num_envs, action_dim) for `step_wait`."""
         if self._rngs[0] is None:
             raise ResetNeeded("call reset before step")
+        if self._levels is not None:
+            actions = self._levels(actions).reshape(self.num_envs, -1)
         self._actions[:, 0] = actions
 
     def step_wait(self) -> VecEnvStepReturn:
@@ -144,7 +154,7 @@ class LeoVecEnv(Viewing, VecEnv):
         self._simulations.step(self._actions)
         observations, rewards = self._observations.copy(), self._rewards.copy()
         self.rewards_as_given = rewards
-        infos: list[dict[str, Any]] = [*self._reader.many(self._reports)]
+        infos = self._informed()
         if late := self._simulations.punctuality():
             for info in infos:
                 info.update(late)
@@ -155,12 +165,20 @@ class LeoVecEnv(Viewing, VecEnv):
             infos[index]["TimeLimit.truncated"] = bool(truncated[index])
             self._reset_one(int(index))
             observations[index] = self._observations[index]
+        if dones.any():
+            began = self._informed()
+            for index in np.flatnonzero(dones).tolist():
+                self.reset_infos[index] = began[index] | self._simulations.episode(index)
         return observations, rewards, dones, infos
 
-    def _reset_one(self, index: int) -> None:
+    def _informed(self) -> list[dict[str, Any]]:
+        simulations = self._simulations
+        return [*self._reader.many(self._reports, simulations.paths, simulations.extra_rtt_ms[:, 0])]
+
+    def _reset_one(self, index: int, scenario: ScenarioLike = None) -> None:
         rng = self._rngs[index]
         assert rng is not None
-        self._simulations.reset(index, rng)
+        self._simulations.reset(index, rng, scenario)
 
     @property
     def repeatable(self) -> bool:

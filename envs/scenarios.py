@@ -9,21 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from leogym import configs
-from leogym.configs import sampling
+from leogym.configs import names, sampling, suite
 from leogym.configs.errors import InputError
 from leogym.configs.queue import Queue
 from leogym.configs.sampling import Ranges
 from leogym.configs.scenario import Flow, Link, Scenario, load_yaml, parse
 from leogym.configs.suite import substitute
+from leogym.envs.learners import LEARNER, learning_flows
 from leogym.envs.sampling import Sampler
+from leogym.envs.suites import SuiteScenarios
 
 ScenarioLike = (
     None | str | Path | Scenario | Mapping[str, Any] | Ranges | Callable[[np.random.Generator], Scenario]
 )
-
-SCENARIOS = Path(configs.__file__).parent / "scenarios"
-LEARNER = "agent"  # the scheme name of learning flows
 
 
 def default() -> Scenario:
@@ -36,32 +34,28 @@ def default() -> Scenario:
     )
 
 
-def named() -> dict[str, Path]:
-    """Return the scenario files of ``configs/scenarios`` by name."""
-    return {path.stem: path for path in sorted(SCENARIOS.glob("*.yaml"))}
-
-
-def learning_flows(scenario: Scenario) -> int:
-    """Return the number of learning flows of ``scenario``."""
-    return sum(flow.count for flow in scenario.flows if flow.scheme == LEARNER)
-
-
 class ScenarioSource:
     """The scenarios of an environment's episodes.
 
     Args:
-        scenario: a `Scenario`; a mapping of one; the path of a YAML file; the name of a file in
-            ``configs/scenarios``; a sampler's name or ranges (`configs.sampling`); a callable
-            ``(rng) -> Scenario``; or None for `default`.
+        scenario: a `Scenario`; a mapping of one; the path of a YAML file of a scenario or a suite; the name
+            of a file in ``configs/scenarios`` or of a suite; a sampler's name or ranges
+            (`configs.sampling`); a callable ``(rng) -> Scenario``; or None for `default`.
         max_learning_flows: the most learning flows of any episode; required for a callable without an
             attribute of this name.
+        single: whether a sampler that leaves the number of learning flows open draws one; its other flows are
+            then background flows.
 
     Raises:
-        InputError: the argument describes no scenario, or one without a learning flow.
+        InputError: the argument describes no scenario, or one without a learning flow or with too many.
     """
 
-    def __init__(self, scenario: ScenarioLike = None, max_learning_flows: int | None = None) -> None:
+    def __init__(
+        self, scenario: ScenarioLike = None, max_learning_flows: int | None = None, *, single: bool = False
+    ) -> None:
         resolved = resolve(scenario)
+        if single and isinstance(resolved, Sampler):
+            resolved = resolved.with_one_learning_flow()
         if isinstance(resolved, Scenario):
             self._fixed: Scenario | None = resolved
             _require_learner(resolved)
@@ -70,9 +64,12 @@ class ScenarioSource:
             self._fixed = None
             self._draw = resolved
             known = getattr(resolved, "max_learning_flows", None)
-        if max_learning_flows is None and known is None:
+        most = known if max_learning_flows is None else max_learning_flows
+        if most is None:
             raise InputError("scenario: max_learning_flows: missing: set it, as the callable does not")
-        self.max_learning_flows: int = known if max_learning_flows is None else max_learning_flows  # type: ignore[assignment]
+        if known is not None and known > most:
+            raise InputError(f"scenario: has up to {known} flows of scheme agent, must be at most {most}")
+        self.max_learning_flows: int = most
 
     def draw(self, rng: np.random.Generator) -> Scenario:
         """Return the scenario of the next episode; a fixed one gets a new seed, so that episodes differ."""
@@ -111,26 +108,32 @@ def resolve(scenario: ScenarioLike) -> Scenario | Callable[[np.random.Generator]
     raise InputError(f"scenario: cannot be a {type(scenario).__name__}")
 
 
-def _load(path: Path) -> Scenario:
-    """Read a scenario file; ``$scheme`` becomes the learning agent."""
+def _load(path: Path) -> Scenario | SuiteScenarios:
+    """Read a file of a scenario or a suite; ``$scheme`` becomes the learning agent."""
     data = load_yaml(path)
+    if isinstance(data, dict) and "scenario" in data:
+        return SuiteScenarios(suite.parse(data, str(path)).model_copy(update={"file": str(path)}))
     try:
         return parse(substitute(data, {"scheme": LEARNER}), str(path))
     except KeyError as error:
         raise InputError(f"{path}: ${error.args[0]}: no such placeholder (there is: $scheme)") from None
 
 
-def _by_name(name: str) -> Scenario | Sampler:
-    """Look ``name`` up among samplers, the project's scenarios, and files, in this order."""
+def _by_name(name: str) -> Scenario | Sampler | SuiteScenarios:
+    """Look ``name`` up among samplers, the project's scenarios, suites, and files, in this order."""
     if name in sampling.names():
         return Sampler(sampling.parse(name, "scenario"))
-    files = named()
+    files = names.scenarios()
     if name in files:
         return _load(files[name])
+    if name in suite.shipped():
+        return SuiteScenarios(suite.load(name))
     if Path(name).suffix in (".yaml", ".yml", ".json") or Path(name).exists():
         return _load(Path(name))
-    known = ", ".join([*sampling.names(), *files])
-    raise InputError(f"scenario: {name!r} is neither a file nor a known name (there are: {known})")
+    known = names.known()
+    nearest = names.nearest(name, known)
+    hint = f"did you mean {' or '.join(nearest)}?" if nearest else f"there are: {', '.join(known)}"
+    raise InputError(f"scenario: {name!r} is neither a file nor a known name ({hint})")
 
 
 def _require_learner(scenario: Scenario) -> None:

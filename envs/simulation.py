@@ -1,6 +1,7 @@
 """The batch of simulations behind every environment: scenarios, traces and policies in, NumPy views out."""
 
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 from leogym.configs.errors import InputError
 from leogym.configs.scenario import Scenario
+from leogym.envs.learners import learners
+from leogym.envs.reports import PATH
 from leogym.envs.scenarios import ScenarioLike, ScenarioSource
 from leogym.envs.stepped_batch import BACKENDS, SteppedBatch
 from leogym.envs.views import Viewing
@@ -37,6 +40,7 @@ class Simulations(Viewing, SteppedBatch):
         interval_ms: the monitor interval in ms, from one action to the next.
         policies: policy folders by scheme, for flows that trained policies control.
         max_learning_flows: the most learning flows of any episode; only a plain callable needs it.
+        single: whether episodes have one learning flow; see `envs.scenarios.ScenarioSource`.
         normalize_observations: whether each number x of an observation is x / (1 + |x|), within [-1, 1].
         threads: threads that step the simulations; 0: one per core. Results do not depend on it.
 
@@ -55,6 +59,7 @@ class Simulations(Viewing, SteppedBatch):
         interval_ms: float = 30.0,
         policies: Mapping[str, str | Path] | None = None,
         max_learning_flows: int | None = None,
+        single: bool = False,
         normalize_observations: bool = False,
         threads: int = 1,
     ) -> None:
@@ -65,7 +70,8 @@ class Simulations(Viewing, SteppedBatch):
             _require("reward", reward, leosim.Batch.rewards())
         if not (np.isfinite(interval_ms) and interval_ms > 0):
             raise InputError(f"interval_ms: {interval_ms}: must be a positive number")
-        self._source = ScenarioSource(scenario, max_learning_flows)
+        self._single = single
+        self._source = ScenarioSource(scenario, max_learning_flows, single=single)
         self._ends_s = np.zeros(size)
         self._scenarios: list[Scenario | None] = [None] * size
         try:
@@ -82,14 +88,30 @@ class Simulations(Viewing, SteppedBatch):
             )
         except leosim.InputError as error:
             raise InputError(str(error)) from None
+        self.extra_rtt_ms = np.zeros((size, self.slots))
+        """Round-trip time of each flow's access, in addition to the path's."""
         self._take_views()
 
     def _set_views(self) -> None:
         self._time_ns = self.batch.reports[:, :, self.batch.report_fields.index("time_ns")]
+        self.paths = self.batch.global_states[:, PATH]
+        """(size, 2): the paths' delay and capacity, see `envs.reports.PATH`."""
 
-    def reset(self, index: int, rng: np.random.Generator) -> None:
-        """Start simulation ``index`` with a scenario from ``rng``; run to a learning flow's first report."""
-        self._begin(index, self._source.draw(rng))
+    def reset(self, index: int, rng: np.random.Generator, scenario: ScenarioLike = None) -> None:
+        """Start simulation ``index`` with a scenario from ``rng``; run to a learning flow's first report.
+
+        ``scenario`` replaces the environment's for this episode.
+
+        Raises:
+            InputError: a scenario is invalid, or ``scenario`` has more learning flows than the environment's.
+        """
+        source = self._source
+        if scenario is not None:
+            try:
+                source = ScenarioSource(scenario, self.slots, single=self._single)
+            except InputError as error:
+                raise InputError(f"reset: options: {error}") from None
+        self._begin(index, source.draw(rng))
 
     def scenario(self, index: int) -> Scenario | None:
         """Return the scenario of simulation ``index``; None before its first reset."""
@@ -113,8 +135,17 @@ class Simulations(Viewing, SteppedBatch):
         if not self.batch.active[index].any():
             raise InputError(f"{scenario.name}: flows: no learning flow runs for a whole monitor interval")
         self._ends_s[index] = scenario.duration_s
+        extra_ms = [2.0 * flow.extra_delay_ms for flow in islice(learners(scenario), self.slots)]
+        self.extra_rtt_ms[index] = 0.0
+        self.extra_rtt_ms[index, : len(extra_ms)] = extra_ms
         self._scenarios[index] = scenario
         self._history.begin(index)
+
+    def episode(self, index: int) -> dict[str, Any]:
+        """Return the entries of a reset's ``info``: the scenario's name and seed."""
+        scenario = self._scenarios[index]
+        assert scenario is not None
+        return {"scenario": scenario.name, "seed": scenario.seed}
 
     def punctuality(self) -> dict[str, Any]:
         """Return the entries of ``info`` about real time; empty for simulations.
@@ -138,8 +169,13 @@ def _require(what: str, name: str, known: list[str] | tuple[str, ...]) -> None:
         raise InputError(f"{what}: {name!r}: unknown (there are: {', '.join(known)})")
 
 
-def single_flow(simulations: Simulations, face: str) -> Simulations:
-    """Return ``simulations`` for the environment ``face``; raise `InputError` for several slots."""
+def single_flow(size: int, face: str, **arguments: Any) -> Simulations:
+    """Return `Simulations` with one learning flow each, for the environment ``face``.
+
+    Raises:
+        InputError: an argument is invalid, or a scenario has several learning flows.
+    """
+    simulations = Simulations(size, single=True, **arguments)
     if simulations.slots != 1:
         raise InputError(
             f"{face}: scenario: has up to {simulations.slots} flows of scheme agent, must be 1: "

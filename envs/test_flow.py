@@ -12,6 +12,7 @@ from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
 
 from leogym import envs
 from leogym.configs.errors import InputError
+from leogym.envs.registration import PRESETS
 from leogym.envs.reports import FIELDS
 
 REGISTERED = [spec for spec in gymnasium.registry.values() if spec.namespace == "leo"]
@@ -41,8 +42,8 @@ def static(*flows: dict, duration_s: float = 1.0, rate_mbps: float = 10.0) -> di
     }
 
 
-def test_the_registry_has_the_environment():
-    assert [spec.id for spec in REGISTERED] == [envs.FLOW_ID] == ["leo/Flow-v0"]
+def test_the_registry_has_the_environments():
+    assert [spec.id for spec in REGISTERED] == [envs.FLOW_ID, *(preset.id for preset in PRESETS)]
 
 
 @pytest.mark.parametrize("spec", REGISTERED, ids=lambda spec: spec.id)
@@ -169,7 +170,7 @@ def test_the_window_follows_the_action():
 def test_goodput_and_rtt_in_info_are_those_of_the_link():
     env = gymnasium.make(envs.FLOW_ID, scenario=static({}, duration_s=3.0, rate_mbps=10.0))
     _, info = env.reset(seed=1)
-    assert tuple(info) == FIELDS
+    assert tuple(info) == (*FIELDS, "scenario", "seed")
     truncated, goodputs_mbps = False, []
     while not truncated:
         *_, truncated, info = env.step(np.ones(1, np.float32))
@@ -181,7 +182,8 @@ def test_goodput_and_rtt_in_info_are_those_of_the_link():
     assert info["min_rtt_ms"] <= info["rtt_ms"] <= 2 * 21.2 + 2.4
 
 
-def test_a_path_trace_file_moves_the_rtt(tmp_path):
+def two_delays(tmp_path) -> dict:
+    """Return a scenario of 10 Mbit/s and 20 ms one way, 30 ms after 1 s."""
     columns = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event"
     rows = ["0,20,10,10,0,1,0,", "1,30,10,10,0,1,1,soft_handover", "2,20,10,10,0,1,0,"]
     # Delays must not fall faster than time passes.
@@ -191,8 +193,27 @@ def test_a_path_trace_file_moves_the_rtt(tmp_path):
     file.write_text("\n".join([metadata, columns, *rows, ""]), encoding="utf-8")
     link = {"trace": str(file), "queue": {"bdp": 1.0}}
     flows = [{"scheme": "agent", "route": ["link"]}]
-    scenario = {"duration_s": 1.9, "links": {"link": link}, "flows": flows}
+    return {"name": "two-delays", "duration_s": 1.9, "links": {"link": link}, "flows": flows}
+
+
+def test_info_has_the_scenario_its_seed_and_the_paths_capacity_and_base_rtt(tmp_path):
+    scenario = two_delays(tmp_path)
+    scenario["flows"][0]["extra_delay_ms"] = 4.0
     env = gymnasium.make(envs.FLOW_ID, scenario=scenario)
+    _, info = env.reset(seed=1)
+    assert info["scenario"] == "two-delays"
+    assert info["seed"] != env.reset()[1]["seed"]
+    truncated = False
+    while not truncated:
+        *_, truncated, info = env.step(np.zeros(1, np.float32))
+        assert "scenario" not in info
+        assert info["capacity_mbps"] == pytest.approx(10.0)
+        if not 0.97 < info["time_s"] < 1.03:
+            assert info["base_rtt_ms"] == pytest.approx(2 * ((20 if info["time_s"] < 1 else 30) + 4))
+
+
+def test_a_path_trace_file_moves_the_rtt(tmp_path):
+    env = gymnasium.make(envs.FLOW_ID, scenario=two_delays(tmp_path))
     env.reset(seed=1)
     rtts_ms, truncated = [], False
     while not truncated:
@@ -221,7 +242,8 @@ def test_every_reward_is_finite(reward: str):
         ({"interval_ms": 0.0}, "interval_ms"),
         ({"interval_ms": float("nan")}, "interval_ms"),
         ({"scenario": static({}, {})}, "up to 2 flows of scheme agent"),
-        ({"scenario": "astraea"}, "up to 5 flows of scheme agent"),
+        ({"scenario": "leo-pair"}, "up to 2 flows of scheme agent"),
+        ({"scenario": {"sampler": "astraea", "learning_flows": 2}}, "up to 2 flows of scheme agent"),
         ({"policies": {"astraea": "nowhere"}}, "nowhere"),
     ],
 )
@@ -244,3 +266,52 @@ def test_an_action_that_is_not_a_number_is_refused():
     env.reset(seed=1)
     with pytest.raises(ValueError, match=r"(?i)nan|finite"):
         env.step(np.array([np.nan], np.float32))
+
+
+@pytest.mark.parametrize("scenario", ["astraea", "leo", "mixture", "leo-single"])
+def test_samplers_and_suites_of_several_flows_give_one_learning_flow(scenario: str):
+    env = gymnasium.make_vec(envs.FLOW_ID, num_envs=4, scenario=scenario)
+    env.reset(seed=1)
+    assert env.step(env.action_space.sample())[0].shape == (4, 50)
+
+
+def test_a_scenario_in_the_options_of_reset_counts_for_that_episode_only():
+    env, other = (gymnasium.make(envs.FLOW_ID, scenario=static({}, rate_mbps=rate)) for rate in (10.0, 50.0))
+    ours = env.reset(seed=1, options={"scenario": static({}, rate_mbps=50.0)})
+    assert data_equivalence(ours, other.reset(seed=1), exact=True)
+    for _ in range(30):
+        action = env.action_space.sample()
+        assert data_equivalence(env.step(action), other.step(action), exact=True)
+    before = gymnasium.make(envs.FLOW_ID, scenario=static({}, rate_mbps=10.0))
+    before.reset(seed=1)
+    assert data_equivalence(env.reset(), before.reset(), exact=True)
+
+
+def test_each_environment_of_a_vector_may_get_a_scenario_of_its_own():
+    rates = [10.0, 20.0, 40.0]
+    scenarios = [static({}, rate_mbps=rate) for rate in rates]
+    vector = gymnasium.make_vec(envs.FLOW_ID, num_envs=3)
+    observations, _ = vector.reset(seed=5, options={"scenario": scenarios})
+    for index, scenario in enumerate(scenarios):
+        alone = gymnasium.make(envs.FLOW_ID, scenario=scenario)
+        np.testing.assert_array_equal(observations[index], alone.reset(seed=5 + index)[0])
+    for options in ({"scenario": scenarios[0]}, {"scenario": [scenarios[0]] * 3}):
+        observations, _ = vector.reset(seed=[5, 5, 5], options=options)
+        assert (observations == observations[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"speed": 3}, "reset: options: speed: unknown key .there is: scenario"),
+        ({"scenario": "leo-singel"}, "reset: options: scenario: .*did you mean leo-single"),
+        ({"scenario": static({}, {})}, "reset: options: scenario: has up to 2 flows .* must be at most 1"),
+    ],
+)
+def test_bad_options_of_reset_are_named_in_one_line(options: dict, rule: str):
+    for make in (gymnasium.make, gymnasium.make_vec):
+        with pytest.raises(InputError, match=rule) as caught:
+            make(envs.FLOW_ID).reset(options=options)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="reset: options: scenario: has 1 entries, must be 2"):
+        gymnasium.make_vec(envs.FLOW_ID, num_envs=2).reset(options={"scenario": ["leo"]})

@@ -2,12 +2,14 @@ import numpy as np
 import pettingzoo
 import pytest
 from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Discrete
 from gymnasium.utils.env_checker import data_equivalence
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from leogym import envs
 from leogym.configs.errors import InputError
-from leogym.envs.parallel import FLOWS_ID, FlowsParallelEnv
+from leogym.envs.parallel import FLOWS_ID, PAIR_ID, FlowsParallelEnv
+from leogym.envs.registration import PAIR_STEPS
 from leogym.envs.reports import FIELDS
 from leogym.envs.test_flow import static
 
@@ -25,8 +27,18 @@ MANY = {
 COME_AND_GO = static({"stop_s": 0.6}, {"start_s": 0.3}, duration_s=0.9)
 
 
-def test_the_registry_has_the_environment():
-    assert REGISTERED == [FLOWS_ID] == ["leo/Flows-v0"]
+def test_the_registry_has_the_environments():
+    assert REGISTERED == [FLOWS_ID, PAIR_ID] == ["leo/Flows-v0", "leo/Pair-v0"]
+
+
+def test_pairs_share_a_leo_path_for_half_a_minute():
+    env = pettingzoo.make("parallel", PAIR_ID)
+    env.reset(seed=1)
+    assert env.scenario.name.startswith("leo-")
+    assert env.possible_agents == ["flow_0", "flow_1"]
+    steps = played(env)
+    assert len(steps) == PAIR_STEPS
+    assert set(steps[-1][4].values()) == {True}
 
 
 @pytest.mark.parametrize("scenario", [None, COME_AND_GO, MANY], ids=["default", "come-and-go", "sampled"])
@@ -120,6 +132,7 @@ def test_one_flow_gets_the_numbers_of_flow_v0():
     alone, among = gymnasium.make(envs.FLOW_ID), envs.parallel_env()
     observation, info = alone.reset(seed=4)
     observations, infos = among.reset(seed=4)
+    assert (info.pop("scenario"), info.pop("seed")) == (among.scenario.name, among.scenario.seed)
     assert data_equivalence((observation, info), (observations["flow_0"], infos["flow_0"]), exact=True)
     rng = np.random.default_rng(1)
     for _ in range(40):
@@ -194,3 +207,35 @@ def test_the_flags_of_constant_agents_are_terminations_if_every_flow_stopped_bef
     *_, last = played(constant(stop))
     assert set(last[3].values()) == {True}
     assert set(last[4].values()) == {False}
+
+
+def test_a_scenario_in_the_options_of_reset_counts_for_that_episode_only():
+    env, other = envs.parallel_env(static({}, {})), envs.parallel_env(COME_AND_GO)
+    ours = env.reset(seed=1, options={"scenario": COME_AND_GO})
+    assert data_equivalence(ours, other.reset(seed=1), exact=True)
+    env.reset()
+    assert env.agents == ["flow_0", "flow_1"]
+    with pytest.raises(InputError, match="reset: options: scenario: has up to 3 flows"):
+        env.reset(options={"scenario": static({}, {}, {})})
+    with pytest.raises(InputError, match="reset: options: speed: unknown key"):
+        env.reset(options={"speed": 1})
+
+
+def test_discrete_actions_are_evenly_spaced_numbers():
+    discrete, continuous = envs.parallel_env(COME_AND_GO, actions=5), envs.parallel_env(COME_AND_GO)
+    assert discrete.action_space("flow_1") == Discrete(5)
+    assert data_equivalence(discrete.reset(seed=1), continuous.reset(seed=1), exact=True)
+    while continuous.agents:
+        numbers = {name: np.array([0.5], np.float32) for name in continuous.agents}
+        ours = discrete.step(dict.fromkeys(discrete.agents, 3))
+        assert data_equivalence(ours, continuous.step(numbers), exact=True)
+
+
+def test_info_has_the_paths_capacity_and_each_flows_base_rtt():
+    env = envs.parallel_env(static({}, {"extra_delay_ms": 7.0}))
+    assert env.scenario is None
+    _, infos = env.reset(seed=1)
+    assert env.scenario.name == "scenario"
+    for told in (infos, env.step({})[4]):
+        assert [info["base_rtt_ms"] for info in told.values()] == pytest.approx([20.0, 34.0])
+        assert [info["capacity_mbps"] for info in told.values()] == pytest.approx([10.0, 10.0])

@@ -11,9 +11,12 @@ def test_one_report_reads_as_it_does_among_others():
     reports = np.floor(rng.uniform(0, 1e9, (20, len(NAMES))))
     reports[3, NAMES.index("interval_ns")] = 0.0
     reader = ReportReader(NAMES)
-    together = reader.many(reports)
-    assert [reader.one(report) for report in reports] == together
-    assert [list(one.values()) for one in together] == reader.table(reports).tolist()
+    paths = rng.uniform(0, 1, (20, 2)).astype(np.float32)
+    extra_rtt_ms = rng.uniform(0, 30, 20)
+    together = reader.many(reports, paths, extra_rtt_ms)
+    one_by_one = zip(reports, paths, extra_rtt_ms, strict=True)
+    assert [reader.one(report, path, extra) for report, path, extra in one_by_one] == together
+    assert [list(one.values()) for one in together] == reader.table(reports, paths, extra_rtt_ms).tolist()
     assert list(together[0]) == list(FIELDS)
     first = dict(zip(NAMES, reports[0], strict=True))
     bits_per_ns = 8 * first["delivered_bytes"] / first["interval_ns"]

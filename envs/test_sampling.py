@@ -9,8 +9,8 @@ import leogym.envs.sampling
 from leogym.configs import sampling
 from leogym.configs.errors import InputError
 from leogym.configs.scenario import Scenario, parse
+from leogym.envs.learners import learning_flows
 from leogym.envs.sampling import sampler
-from leogym.envs.scenarios import learning_flows
 
 SEEDS = st.integers(0, 2**32)
 
@@ -18,7 +18,7 @@ SEEDS = st.integers(0, 2**32)
 @pytest.fixture
 def period_of_95_minutes(monkeypatch):
     """Let every path have a period of 5,731 s, without building it."""
-    monkeypatch.setattr(leogym.envs.sampling, "_period_ms", lambda path: 5_731_000)
+    monkeypatch.setattr(leogym.envs.sampling, "period_ms", lambda path: 5_731_000)
     return 5_731.0
 
 

@@ -1,5 +1,3 @@
-from functools import partial
-
 import gymnasium
 import numpy as np
 import pytest
@@ -106,3 +104,21 @@ def test_simulations_know_their_scenario_and_run_log():
     assert len(log.flows) == len(second.flows)
     with pytest.raises(AttributeError, match="scenario"):
         env.set_attr("scenario", first)
+
+
+def test_options_give_the_next_episodes_their_scenarios():
+    env, slow = LeoVecEnv(2, SINGLE), static({}, rate_mbps=1.0)
+    env.set_options([{"scenario": slow}, {}])
+    env.seed(3)
+    given = env.reset()
+    env.seed(3)
+    own = env.reset()
+    assert not np.array_equal(given[0], own[0])
+    np.testing.assert_array_equal(given[1], own[1])
+    env.set_options({"speed": 1})
+    with pytest.raises(InputError, match="reset: options: speed: unknown key"):
+        env.reset()
+
+
+def test_a_sampler_of_several_flows_gives_one_learning_flow():
+    assert LeoVecEnv(16, scenario="leo").reset().shape == (16, 50)

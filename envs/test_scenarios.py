@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 
-from leogym.configs import sampling
+from leogym.configs import names, sampling, suite
 from leogym.configs.errors import InputError
 from leogym.configs.scenario import Flow, Link, Scenario
-from leogym.envs.scenarios import ScenarioSource, default, learning_flows, named, resolve
+from leogym.envs.learners import learning_flows
+from leogym.envs.sampling import sampler
+from leogym.envs.scenarios import ScenarioSource, default, resolve
 
 RNG = np.random.default_rng
 
@@ -18,7 +20,7 @@ def scenario_of(*schemes: str, name: str = "made") -> Scenario:
     )
 
 
-@pytest.mark.parametrize("name", named())
+@pytest.mark.parametrize("name", names.scenarios())
 def test_every_scenario_file_has_its_name_and_a_learning_flow(name: str):
     source = ScenarioSource(name)
     assert source.max_learning_flows >= 1
@@ -26,7 +28,61 @@ def test_every_scenario_file_has_its_name_and_a_learning_flow(name: str):
 
 
 def test_samplers_and_scenario_files_share_no_name():
-    assert not set(sampling.names()) & set(named())
+    assert not set(sampling.names()) & set(names.scenarios())
+
+
+def test_an_environment_takes_every_name_that_an_evaluation_takes():
+    assert set(names.known()) >= {*suite.shipped(), *sampling.names()}
+    unlearnable = {}
+    for name in suite.shipped():
+        try:
+            assert ScenarioSource(name).max_learning_flows >= 1
+        except InputError as error:
+            unlearnable[name] = str(error)
+    # That suite measures paths with an application of its own.
+    assert [*unlearnable] == ["handovers"]
+    assert "no flow has scheme $scheme" in unlearnable["handovers"]
+
+
+def test_a_suite_draws_its_cases_seeds_and_times_with_an_agent_as_the_scheme_under_test():
+    source, rng = ScenarioSource("leo-pair"), RNG(1)
+    drawn = [source.draw(rng) for _ in range(40)]
+    assert {scenario.name for scenario in drawn} == {"sd-ny-isl", "sd-ny-bp", "ny-ldn-isl", "sd-sha-isl"}
+    assert len({scenario.seed for scenario in drawn}) == 40
+    assert len({scenario.links["path"].offset_s for scenario in drawn}) > 30
+    assert source.max_learning_flows == 2
+    again = RNG(1)
+    assert [ScenarioSource("leo-pair").draw(again) for _ in range(40)] == drawn
+
+
+def test_a_suite_that_keeps_its_time_does_so_in_an_environment():
+    assert ScenarioSource("disruption").draw(RNG(1)).links["path"].offset_s == 3590
+
+
+def test_a_file_of_a_suite_is_drawn_from(tmp_path):
+    file = tmp_path / "mine.yaml"
+    text = "name: mine\ntitle: Mine\ngrid: {ms: [1, 2]}\nscenario:\n  duration_s: 1\n"
+    text += "  links: {link: {rate_mbps: 10, delay_ms: $ms}}\n  flows: [{scheme: $scheme, route: [link]}]\n"
+    file.write_text(text, encoding="utf-8")
+    source, rng = ScenarioSource(file), RNG(1)
+    assert {source.draw(rng).links["link"].delay_ms for _ in range(20)} == {1, 2}
+    file.write_text(text.replace("$scheme", "cubic"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"mine.yaml: scenario: no flow has scheme \$scheme"):
+        ScenarioSource(file)
+
+
+def test_a_single_flows_environment_draws_one_learning_flow_from_a_sampler_that_leaves_it_open():
+    for scenario in ("astraea", "mixture", sampler("leo", flows=[2, 3])):
+        source, rng = ScenarioSource(scenario, single=True), RNG(1)
+        assert source.max_learning_flows == 1
+        drawn = [source.draw(rng) for _ in range(8)]
+        assert {learning_flows(one) for one in drawn} == {1}
+        assert max(len(one.flows) for one in drawn) > 1
+    assert ScenarioSource(sampler("leo", flows=2, learning_flows=2), single=True).max_learning_flows == 2
+    pair = scenario_of("agent", "agent")
+    assert ScenarioSource(pair, single=True).max_learning_flows == 2
+    with pytest.raises(InputError, match="scenario: has up to 2 flows of scheme agent, must be at most 1"):
+        ScenarioSource(pair, 1)
 
 
 def test_without_an_argument_the_scenario_is_that_of_static_100():
@@ -78,7 +134,8 @@ def test_a_callable_must_return_a_scenario_with_no_more_flows_than_it_said():
 @pytest.mark.parametrize(
     ("argument", "rule"),
     [
-        ("nowhere", "neither a file nor a known name .there are: astraea, .*leo, .*static-100"),
+        ("qqq", "neither a file nor a known name .there are: astraea, .*leo, .*static-100, .*leo-single"),
+        ("leo-singel", "neither a file nor a known name .did you mean leo-single"),
         ("nowhere.yaml", "nowhere.yaml: cannot be read"),
         ({"duration_s": 1.0}, "scenario: links: Field required"),
         ({"sampler": "mars"}, "unknown sampler 'mars'"),

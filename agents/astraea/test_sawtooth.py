@@ -5,7 +5,7 @@ import torch
 from leogym.agents.astraea import sawtooth
 from leogym.configs.queue import Queue
 from leogym.configs.scenario import Flow, Link, Scenario
-from leogym.envs.scenarios import LEARNER
+from leogym.envs.learners import LEARNER
 
 
 def observation(waits_ms, window=200.0, window_before=199.0, *, rtt_ms=60.0, mbit=40.0, share=0.5, lost=0.0):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.settings import TrainSettings
-from leogym.envs.scenarios import LEARNER
+from leogym.envs.learners import LEARNER
 
 Act = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """Maps observations (n, observation_dim) to actions (n, action_dim)."""

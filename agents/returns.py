@@ -1,0 +1,113 @@
+"""Returns of random actions, constant actions and shipped policies in the registered environments.
+
+Thresholds of `envs.registration` lie between the returns of random actions and of trained policies:
+``python -m agents returns``. Episodes have seeds of their own, from `FIRST_SEED` on.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import leosim
+import numpy as np
+from numpy.typing import NDArray
+
+from leogym.configs.errors import InputError
+from leogym.envs.registration import PRESETS, Preset
+
+TRAINED = Path(__file__).parent / "trained"
+POLICIES = ("astraea", "orca", "aurora")
+
+FIRST_SEED = 900_000_000
+"""Seed of the first episode; training starts from small seeds."""
+
+_PRESETS = {preset.id: preset for preset in PRESETS}
+IDS = (*_PRESETS,)
+
+Act = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Return:
+    """Returns of one policy in one environment."""
+
+    id: str
+    policy: str
+    mean: float
+    low: float
+    high: float
+    """Mean, smallest and largest return of an episode."""
+
+
+def table(returns: Iterable[Return]) -> str:
+    """Return ``returns`` as a Markdown table: a row per environment, a column per policy."""
+    rows: dict[str, list[Return]] = {}
+    for one in returns:
+        rows.setdefault(one.id, []).append(one)
+    columns = ["id", "threshold", *(one.policy for one in next(iter(rows.values()), []))]
+    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    for name, row in rows.items():
+        cells = [f"`{name}`", f"{_PRESETS[name].threshold:g}", *(f"{one.mean:.1f}" for one in row)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def measure(ids: Iterable[str], episodes: int) -> Iterator[Return]:
+    """Yield the returns of every policy over ``episodes`` episodes of each environment.
+
+    A policy of another agent specification or interval earns its mean reward in each step of an episode.
+
+    Raises:
+        InputError: an id is unknown, or there is no episode.
+    """
+    if episodes < 1:
+        raise InputError(f"returns: --episodes: {episodes}: must be at least 1")
+    for name in ids:
+        if name not in _PRESETS:
+            raise InputError(f"returns: {name}: unknown environment (there are: {', '.join(IDS)})")
+        yield from _of_preset(_PRESETS[name], episodes)
+
+
+def _of_preset(preset: Preset, episodes: int) -> Iterator[Return]:
+    rng = np.random.default_rng(FIRST_SEED)
+    fixed: dict[str, Act] = {
+        "random": lambda seen: rng.uniform(-1.0, 1.0, (len(seen), 1)).astype(np.float32),
+        **{
+            f"always {value:+g}": lambda seen, value=value: np.full((len(seen), 1), value, np.float32)
+            for value in (-1.0, 0.0, 1.0)
+        },
+    }
+    for name, act in fixed.items():
+        yield _summed(preset, name, _returns(preset, act, episodes, {}))
+    for name in POLICIES:
+        policy = leosim.Policy.load(str(TRAINED / name / "policy"))
+        arguments = {"agent": policy.spec, "interval_ms": policy.interval_ms}
+        yield _summed(preset, name, _returns(preset, policy.act, episodes, arguments))
+
+
+def _summed(preset: Preset, policy: str, returns: NDArray[np.float64]) -> Return:
+    return Return(preset.id, policy, float(returns.mean()), float(returns.min()), float(returns.max()))
+
+
+def _returns(preset: Preset, act: Act, episodes: int, arguments: Mapping[str, Any]) -> NDArray[np.float64]:
+    """Return the mean rewards of one episode of each of ``episodes`` environments, times the id's steps."""
+    env: Any = gymnasium.make_vec(
+        preset.id,
+        num_envs=episodes,
+        max_episode_steps=-1,
+        actions=None,
+        threads=0,
+        **arguments,
+    )
+    observations, _ = env.reset(seed=FIRST_SEED)
+    total, steps = np.zeros(episodes), np.zeros(episodes)
+    running = np.ones(episodes, dtype=bool)
+    while running.any():
+        observations, rewards, terminated, truncated, _ = env.step(act(observations))
+        total += np.where(running, rewards, 0.0)
+        steps += running
+        running &= ~(terminated | truncated)
+    env.close()
+    return total / steps * preset.steps
