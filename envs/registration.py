@@ -63,7 +63,7 @@ PRESETS = (
         "leo/Competing-v0",
         "The paths of `leo/SingleFlow-v0`, beside one or two Cubic flows that start within 10 s",
         steps=1000,
-        threshold=10.0,
+        threshold=5000.0,
         scenario={
             **_LEO,
             "flows": [2, 3],
@@ -71,6 +71,7 @@ PRESETS = (
             "background": ["cubic"],
             "start_window": 1 / 3,
         },
+        arguments={"reward": "sage-r2"},
     ),
     Preset(
         "leo/Responsiveness-v0",
@@ -85,12 +86,13 @@ PRESETS = (
         steps=500,
         threshold=20.0,
         scenario={**_TRACES, "paths": ["starlink"], "queue_packets": 487},
+        arguments={"reward": "power"},
     ),
     Preset(
         "leo/Handover-v0",
         "100 Mbit/s and 50 ms with a hard handover of 50, 100 or 200 ms every 5 s; one flow alone",
         steps=500,
-        threshold=20.0,
+        threshold=25.0,
         scenario={
             **_TRACES,
             "paths": [f"outages:outage_ms={ms}" for ms in (50, 100, 200)],
@@ -108,7 +110,7 @@ PRESETS = (
         "leo/Static-v0",
         "A static link: 100 Mbit/s, 50 ms base RTT, a buffer of one BDP; one flow alone",
         steps=500,
-        threshold=30.0,
+        threshold=35.0,
         scenario={
             "name": "static-100",
             "links": {"bottleneck": {"rate_mbps": 100, "delay_ms": 25, "queue": {"bdp": 1.0}}},
@@ -116,6 +118,8 @@ PRESETS = (
         },
     ),
 )
+
+IDS = (FLOW_ID, *(preset.id for preset in PRESETS))
 
 PAIR_STEPS = 1000
 PAIR = {"sampler": "leo", "flows": 2, "start_window": 1 / 3, "duration_s": seconds(PAIR_STEPS)}

@@ -1,4 +1,4 @@
-"""Learning flows that start and stop, as RLlib's ``MultiAgentEnv``.
+"""Learning flows that start and stop as RLlib's ``MultiAgentEnv``, and the ids ``leo/…`` for RLlib.
 
 RLlib 2.60's own ``ParallelPettingZooEnv`` assumes that the first `reset` has all agents, in an order that
 varies between processes, and sets ``__all__`` only if all agents end in the same way. ``import envs`` does
@@ -6,15 +6,19 @@ not import this module, because importing RLlib takes seconds.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+import gymnasium
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.utils.typing import MultiAgentDict
+from ray.tune.registry import register_env
 
 from leogym.configs import sampling
 from leogym.configs.sampling import with_learning_flows
 from leogym.envs.flow import FlowEnv
 from leogym.envs.parallel import parallel_env
+from leogym.envs.registration import IDS
 
 Step = tuple[MultiAgentDict, MultiAgentDict, MultiAgentDict, MultiAgentDict, MultiAgentDict]
 
@@ -85,7 +89,8 @@ class MultiFlowEnv(MultiAgentEnv):
 class SingleFlowEnv(FlowEnv):
     """`envs.flow.FlowEnv` for RLlib's single-agent algorithms, such as DreamerV3.
 
-    ``config`` has the arguments of `FlowEnv` by name; a sampler's ranges get one learning flow.
+    ``config`` has the arguments of `FlowEnv` by name; a sampler's ranges get one learning flow, even if they
+    set another number.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
@@ -94,3 +99,16 @@ class SingleFlowEnv(FlowEnv):
         if isinstance(scenario, Mapping) and "sampler" in scenario:
             arguments["scenario"] = with_learning_flows(sampling.parse(scenario, "scenario"), 1)
         super().__init__(**arguments)
+
+
+def make(environment_id: str, config: Mapping[str, Any]) -> Any:
+    """Make an environment of Gymnasium's registry with the arguments in ``config``.
+
+    With ``num_envs`` among them, RLlib wants the native vector environment.
+    """
+    return (gymnasium.make_vec if "num_envs" in config else gymnasium.make)(environment_id, **config)
+
+
+# RLlib's registry reaches the processes of a cluster, where nothing else imports this package.
+for _id in IDS:
+    register_env(_id, partial(make, _id))

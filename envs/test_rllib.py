@@ -1,9 +1,14 @@
 import numpy as np
 import pytest
+from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
+from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.rllib.utils.pre_checks.env import check_multiagent_environments
+from ray.tune.registry import ENV_CREATOR, _global_registry
 
 from leogym import envs
+from leogym.envs.flow import FlowEnv
+from leogym.envs.registration import IDS
 from leogym.envs.rllib import MultiFlowEnv
 from leogym.envs.test_flow import static
 from leogym.envs.test_parallel import COME_AND_GO, MANY, played
@@ -115,3 +120,27 @@ def test_a_constant_set_of_agents_is_one_episode_for_all():
         [True, True],
         [False, True],
     ]
+
+
+@pytest.mark.parametrize("mode", ["sync", "vector_entry_point"])
+@pytest.mark.parametrize("name", ["leo/SingleFlow-v0", "leogym:leo/SingleFlow-v0"])
+def test_rllibs_runner_makes_an_environment_of_its_id(name: str, mode: str):
+    config = PPOConfig().environment(name, env_config={"agent": "orca", "interval_ms": 20.0})
+    config.env_runners(num_envs_per_env_runner=2, gym_env_vectorize_mode=mode)
+    assert sampled(config) == ([10, 10], (70,))
+
+
+def test_rllibs_runner_makes_an_environment_of_its_class_with_env_config_as_its_arguments():
+    config = PPOConfig().environment(FlowEnv, env_config={"scenario": "leo", "actions": 5})
+    assert sampled(config) == ([20], (50,))
+
+
+def sampled(config: PPOConfig) -> tuple[list[int], tuple[int, ...]]:
+    """Return the lengths of the episodes of 20 random steps and the shape of an observation."""
+    runner = SingleAgentEnvRunner(config=config)
+    episodes = runner.sample(num_timesteps=20, random_actions=True)
+    return [len(episode) for episode in episodes], episodes[0].get_observations(0).shape
+
+
+def test_rllibs_registry_which_reaches_all_processes_has_every_id():
+    assert all(_global_registry.contains(ENV_CREATOR, name) for name in IDS)

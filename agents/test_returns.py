@@ -1,0 +1,35 @@
+import re
+
+import pytest
+
+from leogym.agents import __main__, returns
+from leogym.envs.registration import PRESETS, Preset
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=[preset.id for preset in PRESETS])
+def test_a_trained_policy_reaches_the_threshold_and_random_actions_stay_far_below(preset: Preset):
+    reached = {one.policy: one.mean for one in returns.measure([preset.id], 6)}
+    assert max(reached[name] for name in returns.POLICIES) > preset.threshold
+    assert reached["random"] < preset.threshold / 2
+    assert max(reached[name] for name in reached if name.startswith("always")) < preset.threshold
+
+
+def test_the_command_prints_a_row_for_an_environment(capsys):
+    assert __main__.run(["returns", "leo/Static-v0", "--episodes", "1"]) == 0
+    head, _, row = capsys.readouterr().out.splitlines()
+    assert head == (
+        "| id | threshold | random | always -1 | always +0 | always +1 | astraea | orca | aurora |"
+    )
+    assert re.fullmatch(r"\| `leo/Static-v0` \| 35( \| -?\d+\.\d){7} \|", row)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (["leo/Mars-v0"], "returns: leo/Mars-v0: unknown environment .there are: leo/SingleFlow-v0"),
+        (["leo/Static-v0", "--episodes", "0"], "returns: --episodes: 0: must be at least 1"),
+    ],
+)
+def test_bad_arguments_are_named_in_one_line(arguments: list[str], rule: str):
+    with pytest.raises(ValueError, match=rule):
+        __main__.run(["returns", *arguments])
