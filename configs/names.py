@@ -1,10 +1,10 @@
-"""Names of what the project ships to run: scenario files, suites and samplers."""
+"""One namespace of what can be run by name: suites, scenarios and samplers."""
 
 import difflib
-from collections.abc import Iterable
 from pathlib import Path
 
 from leogym.configs import sampling, suite
+from leogym.configs.errors import InputError
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 
@@ -19,6 +19,8 @@ def known() -> list[str]:
     return list(dict.fromkeys([*sampling.names(), *scenarios(), *suite.shipped()]))
 
 
-def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """Return up to three of ``names`` that resemble ``name``, the nearest first."""
-    return difflib.get_close_matches(name, [*names], n=3, cutoff=0.5)
+def unknown(name: str, source: str) -> InputError:
+    """Return the error for a ``name`` that is neither a file nor in this namespace."""
+    near = difflib.get_close_matches(name, known(), 3, 0.5)
+    told = f"nearest: {', '.join(near)}" if near else f"there are: {', '.join(known())}"
+    return InputError(f"{source}: {name!r}: neither a file nor a known name ({told})")

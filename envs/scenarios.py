@@ -130,10 +130,7 @@ def _by_name(name: str) -> Scenario | Sampler | SuiteScenarios:
         return SuiteScenarios(suite.load(name))
     if Path(name).suffix in (".yaml", ".yml", ".json") or Path(name).exists():
         return _load(Path(name))
-    known = names.known()
-    nearest = names.nearest(name, known)
-    hint = f"did you mean {' or '.join(nearest)}?" if nearest else f"there are: {', '.join(known)}"
-    raise InputError(f"scenario: {name!r} is neither a file nor a known name ({hint})")
+    raise names.unknown(name, "scenario")
 
 
 def _require_learner(scenario: Scenario) -> None:

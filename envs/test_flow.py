@@ -304,7 +304,7 @@ def test_each_environment_of_a_vector_may_get_a_scenario_of_its_own():
     ("options", "rule"),
     [
         ({"speed": 3}, "reset: options: speed: unknown key .there is: scenario"),
-        ({"scenario": "leo-singel"}, "reset: options: scenario: .*did you mean leo-single"),
+        ({"scenario": "leo-singel"}, "reset: options: scenario: .*nearest: leo-single"),
         ({"scenario": static({}, {})}, "reset: options: scenario: has up to 2 flows .* must be at most 1"),
     ],
 )

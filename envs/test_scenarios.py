@@ -134,8 +134,8 @@ def test_a_callable_must_return_a_scenario_with_no_more_flows_than_it_said():
 @pytest.mark.parametrize(
     ("argument", "rule"),
     [
-        ("qqq", "neither a file nor a known name .there are: astraea, .*leo, .*static-100, .*leo-single"),
-        ("leo-singel", "neither a file nor a known name .did you mean leo-single"),
+        ("qqq", "'qqq': neither a file nor a known name"),
+        ("leo-singel", "neither a file nor a known name .*nearest: leo-single"),
         ("nowhere.yaml", "nowhere.yaml: cannot be read"),
         ({"duration_s": 1.0}, "scenario: links: Field required"),
         ({"sampler": "mars"}, "unknown sampler 'mars'"),
