@@ -1,7 +1,7 @@
 """The gym: scenarios as Gymnasium, PettingZoo, Stable-Baselines3 and RLlib environments.
 
-    gymnasium.make("leo/Flow-v0", scenario="static-100")  # after `import leogym`
-    gymnasium.make_vec("leo/Flow-v0", num_envs=16)
+    gymnasium.make("leo/SingleFlow-v0")  # after `import leogym`; registration.py has all ids
+    gymnasium.make_vec("leo/Flow-v0", num_envs=16, scenario="leo")
     leogym.envs.parallel_env(scenario="static-pair-agents")
     leogym.envs.sb3.LeoVecEnv(16, scenario="leo")
     leogym.envs.rllib.MultiFlowEnv({"scenario": "leo"})
