@@ -120,12 +120,13 @@ class Simulations(Viewing, SteppedBatch):
     def state(self) -> dict[str, Any]:
         """Return the state for `restore`: scenarios and actions."""
         scenarios = [scenario.to_json() for scenario in self._scenarios if scenario is not None]
-        return {"scenarios": scenarios, **self._history.state()}
+        return {"scenarios": scenarios, "actions": self.actions()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Rebuild the simulations of ``state`` step by step."""
-        scenarios = [Scenario.model_validate_json(text) for text in state["scenarios"]]
-        self._history.rebuild(state, lambda index: self._begin(index, scenarios[index]), self.batch.step)
+        for index, (text, actions) in enumerate(zip(state["scenarios"], state["actions"], strict=True)):
+            self._begin(index, Scenario.model_validate_json(text))
+            self.replay(index, actions)
 
     def _begin(self, index: int, scenario: Scenario) -> None:
         try:
@@ -139,7 +140,6 @@ class Simulations(Viewing, SteppedBatch):
         self.extra_rtt_ms[index] = 0.0
         self.extra_rtt_ms[index, : len(extra_ms)] = extra_ms
         self._scenarios[index] = scenario
-        self._history.begin(index)
 
     def episode(self, index: int) -> dict[str, Any]:
         """Return the entries of a reset's ``info``: the scenario's name and seed."""

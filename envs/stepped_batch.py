@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.configs.scenario import Scenario
-from leogym.envs.history import History
 
 REAL_TCP = ("mahimahi", "kernel")  # backends that run in real time, on the host's TCP
 BACKENDS = ("simulator", *REAL_TCP)  # backends that environments can step
@@ -49,19 +48,26 @@ class SteppedBatch:
             self.batch = RealTcpBatch(size, backend=backend, slots=slots, policies=folders, **common)
         else:
             self.batch = leosim.Batch(size, slots=slots, threads=threads, **common)
-        self._history = History(size, (slots, self.batch.action_dim))
         self._traces: dict[str, leosim.PathTrace] = {}
 
     def step(self, actions: NDArray[np.float32]) -> None:
         """Step every episode by one interval with ``actions`` (size, slots, action_dim)."""
-        if self.repeatable:
-            self._history.append(actions)
         self.batch.step(actions)
 
     @property
     def repeatable(self) -> bool:
         """Whether the same actions reproduce an episode."""
         return isinstance(self.batch, leosim.Batch)
+
+    def actions(self) -> list[NDArray[np.float32]]:
+        """Return the actions (steps, slots, action_dim) of each simulation since its reset."""
+        assert isinstance(self.batch, leosim.Batch)
+        return [self.batch.actions(index) for index in range(self.size)]
+
+    def replay(self, index: int, actions: NDArray[np.float32]) -> None:
+        """Step simulation ``index``, which has just been reset, with ``actions`` that `actions` returned."""
+        assert isinstance(self.batch, leosim.Batch)
+        self.batch.replay(index, actions)
 
     def close(self) -> None:
         """End a run on real TCP; do nothing for simulations."""

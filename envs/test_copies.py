@@ -192,3 +192,15 @@ def test_a_path_trace_survives_a_pickle():
     for column in ("time_ns", "delay_ns", "uplink_bps", "downlink_bps", "loss", "connected", "path_id"):
         np.testing.assert_array_equal(getattr(again, column), getattr(trace, column))
     assert copy.deepcopy(trace) is trace
+
+
+def test_a_replay_is_refused_before_a_reset_and_with_actions_of_another_shape():
+    batch = leosim.Batch(2, slots=2)
+    assert batch.actions(0).shape == (0, 2, 1)
+    with pytest.raises(leosim.InputError, match="arguments: index: call reset on this simulation first"):
+        batch.replay(0, batch.actions(0))
+    env = parallel_env(MANY)
+    env.reset(seed=1)
+    for wrong in (np.zeros((5, 2, 1), np.float32), np.full((1, 3, 1), np.nan, np.float32)):
+        with pytest.raises(leosim.InputError, match=r"of shape \(steps, 3, 1\), without NaN"):
+            env._batch.replay(0, wrong)

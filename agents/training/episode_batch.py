@@ -16,8 +16,8 @@ class Episodes(SteppedBatch):
     """``num_envs`` episodes that step together.
 
     Episode ``k`` of a run is drawn from a generator seeded by (seed, k): a counter and the curriculum's stage
-    determine its scenario. A resumed run rebuilds a simulation by repeating the actions since its reset
-    (`envs.history`). Real TCP is not repeatable: a resumed run begins the next episode.
+    determine its scenario. A resumed run rebuilds a simulation by repeating the actions since its reset. Real
+    TCP is not repeatable: a resumed run begins the next episode.
     """
 
     def __init__(self, settings: TrainSettings, first_episode: int = 0) -> None:
@@ -53,7 +53,6 @@ class Episodes(SteppedBatch):
         self._episodes[index] = self.next_episode
         self._stages[index] = self._draw.stage
         self.next_episode += 1
-        self._history.begin(index)
         self._reset(index)
 
     def step(self, actions: NDArray[np.float32]) -> None:
@@ -75,7 +74,7 @@ class Episodes(SteppedBatch):
             "episodes": list(self._episodes),
             "stages": list(self._stages),
             "steps": self._draw.steps,
-            "history": self._history.state(),
+            "actions": self.actions() if self.repeatable else [],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -87,7 +86,9 @@ class Episodes(SteppedBatch):
             self.start()
             return
         self._episodes = list(state["episodes"])
-        self._history.rebuild(state["history"], self._reset, self.batch.step)
+        for index, actions in enumerate(state["actions"]):
+            self._reset(index)
+            self.replay(index, actions)
 
     def _reset(self, index: int) -> None:
         self._begin(index, self.scenario(self._episodes[index], self._stages[index]))

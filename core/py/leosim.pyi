@@ -411,5 +411,15 @@ class Batch:
         Raises:
             InputError: the array has another shape, is not C-contiguous, or contains NaN.
         """
+    def actions(self, index: int) -> NDArray[np.float32]:
+        """Return the actions (steps, slots, action_dim) of simulation ``index`` since its reset."""
+    def replay(self, index: int, actions: NDArray[np.float32]) -> None:
+        """Step simulation ``index`` alone, with actions (steps, slots, action_dim).
+
+        After a reset with the same scenario, the `actions` of another simulation lead to its state.
+
+        Raises:
+            InputError: the simulation was never reset, or the array has another shape or contains NaN.
+        """
     def run_log(self, index: int) -> RunLog:
         """Return the run log of simulation ``index`` so far."""

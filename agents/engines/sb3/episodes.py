@@ -18,6 +18,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor, unwrap_vec_wrap
 from leogym.envs.sb3 import LeoVecEnv
 
 TEXT, ARRAYS = "episodes.json", "episodes.npz"
+ACTIONS = "actions_"  # prefix of the arrays of each simulation's actions
 
 
 def save(model: BaseAlgorithm, folder: Path) -> None:
@@ -36,11 +37,10 @@ def save(model: BaseAlgorithm, folder: Path) -> None:
     (folder / TEXT).write_text(json.dumps(text), encoding="utf-8")
     np.savez(
         folder / ARRAYS,
-        ages=episodes["ages"],
-        actions=episodes["actions"],
         returns=monitor.episode_returns,
         lengths=monitor.episode_lengths,
         starts=np.asarray(model._last_episode_starts),
+        **{f"{ACTIONS}{index}": actions for index, actions in enumerate(episodes["actions"])},
         **_memories(model),
     )
 
@@ -58,8 +58,7 @@ def restore(model: BaseAlgorithm, folder: Path) -> bool:
             "rngs": text["rngs"],
             "episodes": {
                 "scenarios": text["scenarios"],
-                "ages": arrays["ages"],
-                "actions": arrays["actions"],
+                "actions": [arrays[f"{ACTIONS}{index}"] for index in range(environment.num_envs)],
             },
         }
     )

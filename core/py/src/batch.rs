@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyEllipsis, PyList};
 
 use crate::agents::{Vector, observation_bounds};
-use crate::batch_state::{Begun, Told, check_same, duplicate};
+use crate::batch_state::{Begun, State, Told, check_same, duplicate};
 use crate::input_error;
 use crate::inputs::{Policies, Traces, interval};
 use crate::run_log::RunLog;
@@ -207,7 +207,6 @@ impl Batch {
     }
 
     #[pyo3(signature = (index, scenario, traces, policies = None))]
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn reset(
         &mut self,
         py: Python<'_>,
@@ -255,6 +254,35 @@ impl Batch {
         Ok(())
     }
 
+    fn actions<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyArray3<f32>>> {
+        let settings = self.inner.settings();
+        let (slots, dim) = (settings.slots, settings.spec.action_dim());
+        let actions = self.inner.actions(index).unwrap_or_default();
+        PyArray1::from_slice(py, actions).reshape([actions.len() / (slots * dim), slots, dim])
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
+    fn replay(&mut self, py: Python<'_>, index: usize, actions: PyReadonlyArray3<'_, f32>) -> PyResult<()> {
+        let settings = self.inner.settings();
+        let per_step = [settings.slots, settings.spec.action_dim()];
+        if self.inner.actions(index).is_none() {
+            return Err(input_error("arguments: index: call reset on this simulation first"));
+        }
+        let told = actions
+            .as_slice()
+            .ok()
+            .filter(|told| actions.shape()[1..] == per_step && !told.iter().any(|action| action.is_nan()));
+        let Some(told) = told else {
+            let [slots, dim] = per_step;
+            let rule = format!("must be C-contiguous, of shape (steps, {slots}, {dim}), without NaN");
+            return Err(input_error(format!("arguments: actions: {rule}")));
+        };
+        // SAFETY: this method holds the batch exclusively.
+        let view = unsafe { self.view(py) };
+        py.detach(|| self.inner.replay(index, told, view));
+        Ok(())
+    }
+
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> Self {
         Self {
             inner: self.inner.clone(),
@@ -274,31 +302,22 @@ impl Batch {
         ((self.inner.size(),), self.arguments.clone_ref(py))
     }
 
-    fn __getstate__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>, Py<PyArray2<f32>>)> {
+    fn __getstate__<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
         let told = PyList::empty(py);
         for (index, begun) in self.begun.iter().enumerate() {
-            let actions = self.inner.actions(index).unwrap_or_default();
+            let actions = self.actions(py, index)?;
             told.append(begun.as_ref().map(|begun| begun.told(py, actions)).transpose()?)?;
         }
-        Ok((told, self.determined(py)?, self.rewards.clone_ref(py)))
+        Ok((told, self.determined(py)?, self.rewards.bind(py).clone()))
     }
 
-    fn __setstate__(
-        &mut self,
-        py: Python<'_>,
-        state: (Vec<Option<Told<'_>>>, Bound<'_, PyList>, Bound<'_, PyAny>),
-    ) -> PyResult<()> {
+    fn __setstate__(&mut self, py: Python<'_>, state: State<'_>) -> PyResult<()> {
         let (told, arrays, rewards) = state;
-        for (index, told) in told.into_iter().enumerate() {
+        for (index, told) in told.iter().enumerate() {
+            let told: Option<Told<'_>> = told.extract()?;
             let Some((scenario, traces, policies, actions)) = told else { continue };
             self.reset(py, index, &scenario, traces, Some(policies))?;
-            let actions = actions.as_slice()?;
-            // SAFETY: this method holds the batch exclusively.
-            let view = unsafe { self.view(py) };
-            py.detach(|| self.inner.replay(index, actions, view));
+            self.replay(py, index, actions)?;
         }
         check_same(&self.determined(py)?, &arrays)?;
         // A step sets the rewards of simulations that ended before it to 0 and is no part of their actions.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use leo_sim::{PolicySet, TraceSet};
 use numpy::ndarray::Dimension;
-use numpy::{Element, PyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::{Element, PyArray, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
@@ -52,7 +52,11 @@ impl Begun {
     }
 
     /// Return scenario, traces, policies and the `actions` since the beginning, as [`Told`] reads them.
-    pub fn told<'py>(&self, py: Python<'py>, actions: &[f32]) -> PyResult<Bound<'py, PyTuple>> {
+    pub fn told<'py>(
+        &self,
+        py: Python<'py>,
+        actions: Bound<'py, PyArray3<f32>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
         let (traces, policies) = (PyDict::new(py), PyDict::new(py));
         for (name, trace) in &self.traces {
             traces.set_item(name, trace)?;
@@ -60,12 +64,15 @@ impl Begun {
         for (name, policy) in &self.policies {
             policies.set_item(name, policy)?;
         }
-        (&self.scenario, traces, policies, PyArray1::from_slice(py, actions)).into_pyobject(py)
+        (&self.scenario, traces, policies, actions).into_pyobject(py)
     }
 }
 
 /// What a pickled simulation began with, and the actions that it was told since.
-pub type Told<'py> = (String, Traces<'py>, Policies<'py>, PyReadonlyArray1<'py, f32>);
+pub type Told<'py> = (String, Traces<'py>, Policies<'py>, PyReadonlyArray3<'py, f32>);
+
+/// What a pickle holds: [`Told`] or None of each simulation, the arrays that these determine, and the rewards.
+pub type State<'py> = (Bound<'py, PyList>, Bound<'py, PyList>, Bound<'py, PyArray2<f32>>);
 
 /// Return a new array with the same numbers.
 pub fn duplicate<T: Element + Copy, D: Dimension>(
