@@ -293,7 +293,8 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
             actions = self._levels(actions)
         self._batch.step(np.ascontiguousarray(actions, np.float32).reshape(self._action_shape))
         rewards = self._rewards.astype(np.float64)
-        self._elapsed += 1
+        if self._limit is not None:
+            self._elapsed += 1
         # Simulations whose episode ended in the last step ran on in this one; reset them now.
         begun = self._ended
         for index in begun.tolist():

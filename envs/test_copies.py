@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import leosim
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import data_equivalence
 
 from leogym.configs.errors import InputError
@@ -204,3 +206,36 @@ def test_a_replay_is_refused_before_a_reset_and_with_actions_of_another_shape():
     for wrong in (np.zeros((5, 2, 1), np.float32), np.full((1, 3, 1), np.nan, np.float32)):
         with pytest.raises(leosim.InputError, match=r"of shape \(steps, 3, 1\), without NaN"):
             env._batch.replay(0, wrong)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_copy_of_an_episode_that_is_over_starts_the_same_next_one(way: str):
+    for env, action in ((FlowEnv(SHORT), ACTIONS[:1]), (parallel_env(MANY), {})):
+        env.reset(seed=1)
+        over = False
+        while not over:
+            over = _over(env.step(action))
+        one = WAYS[way](env)
+        with pytest.raises(ResetNeeded):
+            one.step(action)
+        assert data_equivalence(one.reset(), env.reset(), exact=True)
+
+
+def _over(step: Any) -> bool:
+    if isinstance(step[2], dict):
+        return all(step[2][name] or step[3][name] for name in step[2])
+    return step[2] or step[3]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "spec", [one for one in gymnasium.registry.values() if one.namespace == "leo"], ids=str
+)
+def test_a_registered_environment_can_be_copied_with_its_wrappers(spec: Any, way: str):
+    env = gymnasium.make(spec.id)
+    env.reset(seed=1)
+    env.step(env.action_space.sample())
+    one = WAYS[way](env)
+    action = env.action_space.sample()
+    assert data_equivalence(one.step(action), env.step(action), exact=True)
+    assert data_equivalence(one.reset(), env.reset(), exact=True)
