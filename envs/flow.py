@@ -116,6 +116,8 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
 
     metadata = {"render_modes": []}  # noqa: RUF012 (declared so by gymnasium.Env)
 
+    _VIEWS = ("_observation", "_rewards", "_active", "_finished", "_report", "_path")
+
     def __init__(
         self,
         scenario: ScenarioLike = None,
@@ -140,7 +142,7 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
         self._reader = ReportReader(batch.report_fields)
         self._actions = np.zeros((1, 1, batch.action_dim), np.float32)
         self._over = True
-        self._take_views()
+        self._set_views()
 
     def _set_views(self) -> None:
         batch = self._batch
@@ -205,6 +207,8 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
+    _VIEWS = ("_observations", "_rewards", "_active", "_finished", "_reports")
+
     def __init__(
         self,
         num_envs: int = 1,
@@ -239,7 +243,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         self._ended: NDArray[np.intp] = np.arange(0)
         self._elapsed = np.zeros(num_envs, dtype=np.int64)
         self._present = np.ones(num_envs, dtype=bool)
-        self._take_views()
+        self._set_views()
 
     def _set_views(self) -> None:
         batch = self._batch

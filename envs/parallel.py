@@ -73,6 +73,8 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
 
     metadata = {"name": "leo/Flows-v0", "render_modes": [], "is_parallelizable": True}  # noqa: RUF012
 
+    _VIEWS = ("_rewards", "_active", "_finished", "_path", "_actions", "_observation", "_report", "_action")
+
     def __init__(
         self,
         scenario: ScenarioLike = None,
@@ -97,7 +99,7 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         self._reader = ReportReader(batch.report_fields)
         self._ran = b""  # `_active` of the last step, as bytes
         self._rng: np.random.Generator | None = None
-        self._take_views()
+        self._set_views()
 
     def _set_views(self) -> None:
         batch = self._batch

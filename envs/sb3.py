@@ -86,6 +86,8 @@ class LeoVecEnv(Viewing, VecEnv):
     `Member`.
     """
 
+    _VIEWS = ("global_states", "_observations", "_rewards", "_active", "_finished", "_reports")
+
     def __init__(
         self,
         num_envs: int = 1,
@@ -112,7 +114,7 @@ class LeoVecEnv(Viewing, VecEnv):
         self._reader = ReportReader(batch.report_fields)
         self._actions = np.zeros((num_envs, 1, batch.action_dim), np.float32)
         self._rngs: list[np.random.Generator | None] = [None] * num_envs
-        self._take_views()
+        self._set_views()
 
     def _set_views(self) -> None:
         batch = self._batch

@@ -48,6 +48,8 @@ class Simulations(Viewing, SteppedBatch):
         InputError: an argument is unknown or out of range.
     """
 
+    _VIEWS = ("_time_ns", "paths")
+
     def __init__(
         self,
         size: int,
@@ -90,7 +92,7 @@ class Simulations(Viewing, SteppedBatch):
             raise InputError(str(error)) from None
         self.extra_rtt_ms = np.zeros((size, self.slots))
         """Round-trip time of each flow's access, in addition to the path's."""
-        self._take_views()
+        self._set_views()
 
     def _set_views(self) -> None:
         self._time_ns = self.batch.reports[:, :, self.batch.report_fields.index("time_ns")]

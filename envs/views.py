@@ -1,6 +1,6 @@
 """Copies and pickles of objects that hold views of a batch's arrays."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 
 class Viewing:
@@ -9,21 +9,20 @@ class Viewing:
     A copy has a batch of its own, so it takes these attributes from that one.
     """
 
+    _VIEWS: ClassVar[tuple[str, ...]]
+    """Names of the attributes that `_set_views` sets. They are listed, because a look at ``__dict__`` when the
+    object is made slows down every later access to its attributes."""
+
     def _set_views(self) -> None:
         """Set the attributes that are views."""
         raise NotImplementedError
 
-    def _take_views(self) -> None:
-        others = set(self.__dict__)
-        self._set_views()
-        self._viewed = frozenset(self.__dict__.keys() - others)
-
     def __getstate__(self) -> dict[str, Any]:
         """Return all attributes but the views."""
-        left_out = {*self._viewed, "_viewed"}
-        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+        return {name: value for name, value in self.__dict__.items() if name not in self._VIEWS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over ``state`` and the views of its batch."""
-        self.__dict__.update(state)
-        self._take_views()
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._set_views()
