@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,14 @@ def test_a_trained_policy_reaches_the_threshold_and_random_actions_stay_far_belo
     assert max(reached[name] for name in returns.POLICIES) > preset.threshold
     assert reached["random"] < preset.threshold / 2
     assert max(reached[name] for name in reached if name.startswith("always")) < preset.threshold
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=[preset.id for preset in PRESETS])
+def test_the_docs_have_what_an_id_stands_for_and_its_returns(preset: Preset):
+    docs = (Path(returns.__file__).resolve().parents[1] / "docs" / "environments.md").read_text()
+    reward = preset.arguments.get("reward", "astraea")
+    assert f"\n| `{preset.id}` | {preset.summary} | `{reward}` | {preset.steps:,} |\n" in docs
+    assert f"\n| `{preset.id}` | {preset.threshold:g} | " in docs
 
 
 def test_the_command_prints_a_row_for_an_environment(capsys):

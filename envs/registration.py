@@ -24,7 +24,7 @@ class Preset:
 
     id: str
     summary: str
-    """Its scenarios in a sentence."""
+    """Its scenarios, as docs/environments.md has them."""
     steps: int
     """Steps of an episode, and so ``max_episode_steps``."""
     threshold: float
@@ -46,14 +46,14 @@ _TRACES = {"sampler": "traces", "flows": 1}
 PRESETS = (
     Preset(
         "leo/SingleFlow-v0",
-        "A LEO path over lasers or bent pipes, 40 to 160 Mbit/s, a buffer of 0.5 to 4 BDP; one flow alone",
+        "a LEO path over lasers or bent pipes, 40 to 160 Mbit/s, a buffer of 0.5 to 4 BDP",
         steps=500,
         threshold=30.0,
         scenario=_LEO,
     ),
     Preset(
         "leo/SingleFlowDiscrete-v0",
-        "`leo/SingleFlow-v0` with eleven actions, such as for DQN",
+        "the same, with eleven actions, such as for DQN",
         steps=500,
         threshold=30.0,
         scenario=_LEO,
@@ -61,7 +61,7 @@ PRESETS = (
     ),
     Preset(
         "leo/Competing-v0",
-        "The paths of `leo/SingleFlow-v0`, beside one or two Cubic flows that start within 10 s",
+        "the same paths, beside one or two Cubic flows that start within 10 s",
         steps=1000,
         threshold=5000.0,
         scenario={
@@ -75,14 +75,14 @@ PRESETS = (
     ),
     Preset(
         "leo/Responsiveness-v0",
-        "Every 15 s capacity (50 to 100 Mbit/s) and base RTT (10 to 100 ms) change; one flow alone",
+        "every 15 s capacity (50 to 100 Mbit/s) and base RTT (10 to 100 ms) change",
         steps=1000,
         threshold=50.0,
         scenario={**_TRACES, "paths": ["uniform-steps"], "queue_packets": 344},
     ),
     Preset(
         "leo/Starlink-v0",
-        "A download over a Starlink terminal: frames, reconfigurations every 15 s, loss bursts; a flow alone",
+        "a Starlink terminal: frames, reconfigurations every 15 s, loss bursts",
         steps=500,
         threshold=20.0,
         scenario={**_TRACES, "paths": ["starlink"], "queue_packets": 487},
@@ -90,7 +90,7 @@ PRESETS = (
     ),
     Preset(
         "leo/Handover-v0",
-        "100 Mbit/s and 50 ms with a hard handover of 50, 100 or 200 ms every 5 s; one flow alone",
+        "100 Mbit/s and 50 ms, a hard handover of 50, 100 or 200 ms every 5 s",
         steps=500,
         threshold=25.0,
         scenario={
@@ -101,14 +101,14 @@ PRESETS = (
     ),
     Preset(
         "leo/Geo-v0",
-        "A geostationary path: 600 ms base RTT, 144 Mbit/s, a buffer of one BDP; one flow alone",
+        "a geostationary path: 600 ms base RTT, 144 Mbit/s, a buffer of one BDP",
         steps=1000,
         threshold=30.0,
         scenario={**_LEO, "paths": ["geo"], "rate_mbps": 144, "queue_bdp": 1.0},
     ),
     Preset(
         "leo/Static-v0",
-        "A static link: 100 Mbit/s, 50 ms base RTT, a buffer of one BDP; one flow alone",
+        "a static link: 100 Mbit/s, 50 ms base RTT, a buffer of one BDP",
         steps=500,
         threshold=35.0,
         scenario={
