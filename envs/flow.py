@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from leogym.configs.errors import InputError
 from leogym.envs.actions import action_space, levels
 from leogym.envs.autoreset import parse_limit, parse_mask, parse_mode
+from leogym.envs.frames import FPS, MODES
 from leogym.envs.options import scenario_option, scenario_options
 from leogym.envs.registration import FLOW_ID
 from leogym.envs.reports import FIELDS, ReportReader
@@ -100,6 +101,7 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
     - ``normalize_observations``: whether observations are scaled to [-1, 1]. Policies that run without Python
       need unscaled ones.
     - ``policies``: policy folders by scheme, for other flows that trained policies control.
+    - ``render_mode``: ``"rgb_array"``: `render` returns a frame; ``"human"``: a window shows it.
 
     ## Vectorized environment
     ``gymnasium.make_vec("leo/Flow-v0", num_envs=16)`` steps all simulations in one native call and gives
@@ -114,7 +116,7 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
     - v0: first version.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012 (declared so by gymnasium.Env)
+    metadata = {"render_modes": list(MODES), "render_fps": FPS}  # noqa: RUF012 (declared so by gymnasium.Env)
 
     _VIEWS = ("_observation", "_rewards", "_active", "_finished", "_report", "_path")
 
@@ -125,7 +127,7 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
         backend: str = "simulator",
         *,
         actions: int | None = None,
-        render_mode: None = None,
+        render_mode: str | None = None,
         **options: Unpack[Options],
     ) -> None:
         if hasattr(scenario, "worker_index"):  # RLlib passes its EnvContext, a dict of all arguments
@@ -142,6 +144,9 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
         self._reader = ReportReader(batch.report_fields)
         self._actions = np.zeros((1, 1, batch.action_dim), np.float32)
         self._over = True
+        self._frames = self._simulations.frames(render_mode, MODES)
+        if self._frames is not None:
+            self.metadata = {**self.metadata, "render_fps": self._frames.fps}
         self._set_views()
 
     def _set_views(self) -> None:
@@ -170,6 +175,8 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
             raise ResetNeeded("the episode is over: call reset")
         self._actions[0, 0] = action if self._levels is None else self._levels(action)
         self._batch.step(self._actions)
+        if self._frames is not None:
+            self._frames.record()
         self._over = bool(self._finished[0] or not self._active[0, 0])
         truncated = self._over and bool(self._simulations.at_end()[0, 0])
         terminated = self._over and not truncated
@@ -181,8 +188,17 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
             self._informed(),
         )
 
+    def render(self) -> NDArray[np.uint8] | None:
+        """Return a frame (480, 800, 3) of the episode's last 20 s for ``rgb_array``, else None.
+
+        With ``human``, `reset` and `step` show the frame in a window.
+        """
+        return None if self._frames is None else self._frames.render()
+
     def close(self) -> None:
-        """End a run on real TCP."""
+        """End a run on real TCP, and close the window."""
+        if self._frames is not None:
+            self._frames.close()
         self._simulations.close()
 
     def _informed(self) -> dict[str, Any]:
@@ -205,7 +221,11 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
     ``max_episode_steps`` truncates longer episodes, as ``gymnasium.wrappers.TimeLimit`` (None, -1: no limit).
     """
 
-    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+    metadata = {  # noqa: RUF012
+        "render_modes": [MODES[1]],
+        "render_fps": FPS,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
 
     _VIEWS = ("_observations", "_rewards", "_active", "_finished", "_reports")
 
@@ -220,7 +240,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         threads: int = 1,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
-        render_mode: None = None,
+        render_mode: str | None = None,
         **options: Unpack[Options],
     ) -> None:
         self.num_envs = num_envs
@@ -243,6 +263,9 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         self._ended: NDArray[np.intp] = np.arange(0)
         self._elapsed = np.zeros(num_envs, dtype=np.int64)
         self._present = np.ones(num_envs, dtype=bool)
+        self._frames = self._simulations.frames(render_mode, MODES[1:])
+        if self._frames is not None:
+            self.metadata = {**self.metadata, "render_fps": self._frames.fps}
         self._set_views()
 
     def _set_views(self) -> None:
@@ -296,6 +319,8 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         if self._levels is not None:
             actions = self._levels(actions)
         self._batch.step(np.ascontiguousarray(actions, np.float32).reshape(self._action_shape))
+        if self._frames is not None:
+            self._frames.record()
         rewards = self._rewards.astype(np.float64)
         if self._limit is not None:
             self._elapsed += 1
@@ -357,6 +382,10 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         for index in begun.tolist():
             info = self._add_info(info, simulations.episode(index), index)
         return info
+
+    def render(self) -> tuple[NDArray[np.uint8], ...] | None:
+        """Return a frame of each simulation for ``rgb_array``, else None; see `FlowEnv.render`."""
+        return None if self._frames is None else self._frames.all()
 
     def close_extras(self, **_: Any) -> None:
         """End a run on real TCP."""

@@ -14,6 +14,7 @@ from pettingzoo import ParallelEnv
 from leogym.configs.scenario import Scenario
 from leogym.envs.actions import action_space, levels
 from leogym.envs.flow import observation_space
+from leogym.envs.frames import FPS, MODES
 from leogym.envs.options import scenario_option
 from leogym.envs.registration import PAIR
 from leogym.envs.reports import ReportReader
@@ -71,7 +72,12 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
     - v0: first version.
     """
 
-    metadata = {"name": "leo/Flows-v0", "render_modes": [], "is_parallelizable": True}  # noqa: RUF012
+    metadata = {  # noqa: RUF012
+        "name": "leo/Flows-v0",
+        "render_modes": list(MODES),
+        "render_fps": FPS,
+        "is_parallelizable": True,
+    }
 
     _VIEWS = ("_rewards", "_active", "_finished", "_path", "_actions", "_observation", "_report", "_action")
 
@@ -82,7 +88,7 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         backend: str = "simulator",
         *,
         actions: int | None = None,
-        render_mode: None = None,
+        render_mode: str | None = None,
         **options: Unpack[Options],
     ) -> None:
         self.render_mode = render_mode
@@ -99,6 +105,9 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         self._reader = ReportReader(batch.report_fields)
         self._ran = b""  # `_active` of the last step, as bytes
         self._rng: np.random.Generator | None = None
+        self._frames = self._simulations.frames(render_mode, MODES)
+        if self._frames is not None:
+            self.metadata = {**self.metadata, "render_fps": self._frames.fps}
         self._set_views()
 
     def _set_views(self) -> None:
@@ -146,6 +155,8 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         for name, action in actions.items():
             self._action[name][:] = action if self._levels is None else self._levels(action)
         self._batch.step(self._actions)
+        if self._frames is not None:
+            self._frames.record()
 
         # In almost every step the set of flows does not change: skip the work then.
         reported = acting
@@ -192,8 +203,14 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
                 info.update(late)
         return infos
 
+    def render(self) -> NDArray[np.uint8] | None:
+        """Return a frame of all flows, or None; see `envs.flow.FlowEnv.render`."""
+        return None if self._frames is None else self._frames.render()
+
     def close(self) -> None:
-        """End a run on real TCP."""
+        """End a run on real TCP, and close the window."""
+        if self._frames is not None:
+            self._frames.close()
         self._simulations.close()
 
 

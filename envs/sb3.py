@@ -18,6 +18,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvS
 from leogym.configs.scenario import Scenario
 from leogym.envs.actions import action_space, levels
 from leogym.envs.flow import observation_space
+from leogym.envs.frames import FPS, MODES
 from leogym.envs.options import scenario_option
 from leogym.envs.reports import ReportReader
 from leogym.envs.scenarios import ScenarioLike
@@ -81,8 +82,9 @@ class LeoVecEnv(Viewing, VecEnv):
     last observation of the old episode, and ``TimeLimit.truncated``, true at the scenario's end. Other
     entries of ``info`` are those of `FlowEnv` for the interval that ended.
 
-    ``num_envs`` is the number of simulations, and ``threads`` step them (0: one per core). Other arguments
-    are those of `FlowEnv`. `get_attr`, `set_attr` and `env_method` address the simulations as
+    ``num_envs`` is the number of simulations, and ``threads`` step them (0: one per core). With
+    ``render_mode="rgb_array"`` `render` returns one picture of all, which ``VecVideoRecorder`` records. Other
+    arguments are those of `FlowEnv`. `get_attr`, `set_attr` and `env_method` address the simulations as
     `Member`.
     """
 
@@ -97,18 +99,24 @@ class LeoVecEnv(Viewing, VecEnv):
         *,
         actions: int | None = None,
         threads: int = 1,
+        render_mode: str | None = None,
         **options: Unpack[Options],
     ) -> None:
         self._simulations = single_flow(
             num_envs, "LeoVecEnv", scenario=scenario, agent=agent, backend=backend, threads=threads, **options
         )
         batch = self._batch = self._simulations.batch
-        self.render_mode = None
+        self.render_mode = render_mode
+        self._frames = self._simulations.frames(render_mode, MODES[1:])
         self._levels = levels(actions)
         self._members = [Member(self, index) for index in range(num_envs)]
         super().__init__(
             num_envs, observation_space(batch.observation_bounds), action_space(batch.action_dim, actions)
         )
+        self.metadata: dict[str, Any] = {
+            **self.metadata,
+            "render_fps": FPS if self._frames is None else self._frames.fps,
+        }
         self.rewards_as_given = np.zeros(num_envs, np.float32)
         """Rewards of the last step, before any wrapper changes them."""
         self._reader = ReportReader(batch.report_fields)
@@ -154,6 +162,8 @@ class LeoVecEnv(Viewing, VecEnv):
     def step_wait(self) -> VecEnvStepReturn:
         """Run one monitor interval; return observations, rewards, dones and infos."""
         self._simulations.step(self._actions)
+        if self._frames is not None:
+            self._frames.record()
         observations, rewards = self._observations.copy(), self._rewards.copy()
         self.rewards_as_given = rewards
         infos = self._informed()
@@ -201,6 +211,10 @@ class LeoVecEnv(Viewing, VecEnv):
         self._reset_seeds()  # pending seeds are for other episodes
         self._simulations.restore(state["episodes"])
         return self._observations.copy()
+
+    def get_images(self) -> tuple[NDArray[np.uint8], ...]:
+        """Return a frame (480, 800, 3) of each simulation; `render` tiles them. Needs ``rgb_array``."""
+        return () if self._frames is None else self._frames.all()
 
     def close(self) -> None:
         """End a run on real TCP."""

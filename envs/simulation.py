@@ -1,6 +1,6 @@
 """The batch of simulations behind every environment: scenarios, traces and policies in, NumPy views out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypedDict
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from leogym.configs.errors import InputError
 from leogym.configs.scenario import Scenario
+from leogym.envs.frames import Frames
 from leogym.envs.learners import learners
 from leogym.envs.reports import PATH
 from leogym.envs.scenarios import ScenarioLike, ScenarioSource
@@ -92,6 +93,8 @@ class Simulations(Viewing, SteppedBatch):
             raise InputError(str(error)) from None
         self.extra_rtt_ms = np.zeros((size, self.slots))
         """Round-trip time of each flow's access, in addition to the path's."""
+        self._interval_ms = interval_ms
+        self._frames: Frames | None = None
         self._set_views()
 
     def _set_views(self) -> None:
@@ -142,6 +145,14 @@ class Simulations(Viewing, SteppedBatch):
         self.extra_rtt_ms[index] = 0.0
         self.extra_rtt_ms[index, : len(extra_ms)] = extra_ms
         self._scenarios[index] = scenario
+        if self._frames is not None:
+            self._frames.begin(index, scenario, self._traces)
+
+    def frames(self, mode: str | None, modes: Sequence[str]) -> Frames | None:
+        """Return what draws the episodes from here on; see `Frames`. None for the mode None."""
+        if mode is not None:
+            self._frames = Frames(mode, modes, self.batch, self._interval_ms)
+        return self._frames
 
     def episode(self, index: int) -> dict[str, Any]:
         """Return the entries of a reset's ``info``: the scenario's name and seed."""

@@ -35,6 +35,8 @@ _COLORS = (
     ("#4b3fa8", "#a99bff"),
 )
 DARK |= dict(_COLORS)
+PALETTE = tuple(light for light, _ in _COLORS)
+"""The colours for light pages, for lines that are not schemes."""
 _MARKERS = "osD^vPX*<>"
 _DASHES: tuple[Any, ...] = (
     *("-", (0, (4, 1.4)), (0, (1, 1)), (0, (5, 1.2, 1, 1.2)), (0, (8, 1.5))),

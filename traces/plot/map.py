@@ -1,5 +1,7 @@
 """Map of a path: coasts, gateways, both sites and the chains between them."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -127,14 +129,15 @@ class Map:
         axes.set_ylabel("latitude (°)")
 
 
+def middle_deg(sites: Sequence[ground.Site]) -> float:
+    """Return the longitude of the middle of the sites' chord: no site is more than half a turn away."""
+    lon, _ = lon_lat_deg(ground.stations(list(sites)).position_km.mean(axis=0))
+    return float(lon)
+
+
 def draw(axes: Axes, sites: list[ground.Site], spans: list[ChainSpan], bent_pipe: bool) -> None:
     """Draw the map of a path."""
-    middle_deg = 0.0
-    if sites:
-        # The meridian through the middle of the sites' chord.
-        lon, _ = lon_lat_deg(ground.stations(sites).position_km.mean(axis=0))
-        middle_deg = float(lon)
-    chart = Map(axes, middle_deg)
+    chart = Map(axes, middle_deg(sites) if sites else 0.0)
     chart.coasts()
     entries = []
     if bent_pipe:
