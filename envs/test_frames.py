@@ -7,9 +7,9 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from gymnasium.error import ResetNeeded
 from gymnasium.wrappers import AddRenderObservation, HumanRendering, RecordVideo
+from matplotlib.figure import Figure
 
 from leogym.configs.errors import InputError
 from leogym.envs import FLOW_ID, parallel_env

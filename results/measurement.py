@@ -42,6 +42,13 @@ class Measurement:
         """Convert the simulator's run log."""
         return cls(log.flows, log.links, log.flow_series, log.link_series, log.link_names)
 
+    def _repr_html_(self) -> str:
+        """Return a card for notebooks: goodput and RTT over time, and a table of flows."""
+        from leogym.results.run_card import run_card  # here, because few runs are looked at in a notebook
+
+        itself: Any = self  # pyright reads this module by two paths, as two classes
+        return run_card(itself)
+
     def of_flow(self, flow: int) -> dict[str, Column]:
         """Return the series of one flow."""
         return _rows(self.flow_series, "flow", flow)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 
@@ -39,7 +39,7 @@ class Results:
     """``runs.parquet`` with a column ``run_scheme`` for the scheme under test."""
 
     @classmethod
-    def read(cls, folder: Path) -> Results:
+    def read(cls, folder: Path) -> Self:
         """Read the folder, or raise an `InputError`."""
         found = run_json.read(folder)
         path = folder / "runs.parquet"

@@ -62,12 +62,14 @@ def connected_share(trace: leosim.PathTrace) -> float:
     return float((length_ns * trace.connected).sum() / trace.period_ns)
 
 
-def render(trace: leosim.PathTrace, source: str, spans: list[ChainSpan], kind: str) -> bytes:
+def render(
+    trace: leosim.PathTrace, source: str, spans: list[ChainSpan], kind: str, dpi: float = 120
+) -> bytes:
     """Return the bytes of the figure in one of `FORMATS`. The same trace always gives the same bytes."""
     chart = figure(trace, source, spans)
     file = io.BytesIO()
     # Leave out dates and fix SVG ids, so the output is reproducible.
     with mpl.rc_context({"svg.hashsalt": "leogym"}):
         stamp = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
-        chart.savefig(file, format=kind, dpi=120, metadata=stamp)
+        chart.savefig(file, format=kind, dpi=dpi, metadata=stamp)
     return file.getvalue()
