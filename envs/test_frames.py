@@ -1,6 +1,9 @@
+import copy
 import gc
+import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -218,3 +221,16 @@ def test_two_hundred_episodes_leave_one_figure():
     assert figures() == before + 1
     del env
     assert figures() == before
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_a_copy_draws_what_the_original_draws(copied: Callable[[gymnasium.Env], gymnasium.Env]):
+    env = gymnasium.make(FLOW_ID, scenario="leo-agent", render_mode="rgb_array").unwrapped
+    env.reset(seed=2)
+    for _ in range(10):
+        env.step(ZERO)
+    env.render()
+    other = copied(env)
+    for one in (env, other):
+        one.step(ZERO)
+    assert other.render().tobytes() == env.render().tobytes()

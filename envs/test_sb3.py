@@ -1,3 +1,5 @@
+from functools import partial
+
 import gymnasium
 import numpy as np
 import pytest
