@@ -46,6 +46,8 @@ class Frames:
         self._renderer = Renderer(size, slots)
         self._reader = ReportReader(batch.report_fields)
         self._columns = [FIELDS.index(name) for name in DRAWN]
+        # The course knows the path, so its fields of the reports are not needed.
+        self._no_path = np.zeros((slots, 2), np.float32), np.zeros(slots)
         self._time_s = np.zeros(size)
 
     def begin(self, index: int, scenario: Scenario, traces: Mapping[str, leosim.PathTrace]) -> None:
@@ -60,7 +62,7 @@ class Frames:
             self._record(index)
 
     def _record(self, index: int) -> None:
-        table = self._reader.table(self._batch.reports[index])
+        table = self._reader.table(self._batch.reports[index], *self._no_path)
         time_s = float(table[:, _TIME].max())
         if time_s > self._time_s[index]:
             values = table[:, self._columns]

@@ -32,6 +32,8 @@ MARKS = {
 """Label and line of each kind of event."""
 _MOST_OVER_CAPACITY = 1.5
 """The rate's strip ends here, in capacities: a burst is sent much faster than the path can carry."""
+_LEGEND_COLUMNS = 6
+"""A legend with more entries has two rows."""
 _SEEN_S = 0.1
 """Shorter outages are too thin to see beside the mark of their event."""
 _NAMED_FLOWS = 4
@@ -89,7 +91,10 @@ class Strips:
         rate, rtt, window = self.axes
         self._sending = [rate.plot([], [], color=color, alpha=0.45, linewidth=0.9)[0] for color in colors]
         self._goodput = [rate.plot([], [], color=color)[0] for color in colors]
-        self._rtt = [rtt.plot([], [], color=color)[0] for color in colors]
+        self._base = [rtt.plot([], [], ":", color=color, linewidth=1.2)[0] for color in colors]
+        # The dots show samples between intervals without one.
+        dots = {"marker": "o", "markersize": 1.6, "markeredgewidth": 0}
+        self._rtt = [rtt.plot([], [], color=color, **dots)[0] for color in colors]
         self._window = [window.plot([], [], color=color)[0] for color in colors]
         self.axes[-1].set_xticks(np.arange(-SPAN_S, 0.1, 5.0), ["−20", "−15", "−10", "−5", "now"])
         self.axes[-1].set_xlabel("seconds", labelpad=1)
@@ -104,7 +109,7 @@ class Strips:
                 yield axes, self._top
             for lines in self._marks.values():
                 yield axes, lines[index]
-            lines = ((*self._sending, *self._goodput), self._rtt, self._window)[index]
+            lines = ((*self._sending, *self._goodput), (*self._base, *self._rtt), self._window)[index]
             yield from ((axes, line) for line in lines)
             yield axes, self._readings[index]
 
@@ -125,12 +130,18 @@ class Strips:
             *(Line2D([], [], label=label, **style) for label, style in (MARKS[kind] for kind in shown)),
             *([Patch(color=DOWN, label="outage")] if np.any(np.diff(course.outage_s) > _SEEN_S) else []),
         ]
-        if flows == 1:
-            handles.insert(0, Line2D([], [], color=PALETTE[0], label="goodput"))
+        if flows == 1 or flows > _NAMED_FLOWS:
+            label = "goodput" if flows == 1 else "goodput, one line per flow"
+            handles.insert(0, Line2D([], [], color=PALETTE[0], label=label))
         for legend in self._legend_of.legends:
             legend.remove()
         self._legend_of.legend(
-            handles=handles, loc="lower left", bbox_to_anchor=(0.015, 0.0), ncols=len(handles), fontsize=8
+            handles=handles,
+            loc="lower left",
+            bbox_to_anchor=(0.015, 0.0),
+            ncols=len(handles) if len(handles) <= _LEGEND_COLUMNS else -(-len(handles) // 2),
+            fontsize=8,
+            labelspacing=0.25,
         )
 
     def show(self, view: View) -> tuple[float, ...]:
@@ -158,9 +169,13 @@ class Strips:
         edges, capacity = view.steps(view.course.capacity_mbps)
         self._top.set_data(np.nan_to_num(capacity), edges)
         self._areas[0].set_data(np.nan_to_num(capacity), edges)
-        # Flows differ in base RTT by their access; the area is the least, which all share.
-        edges, base = view.steps(view.course.base_rtt_ms.min(axis=0))
-        self._areas[1].set_data(base, edges)
+        base = view.course.base_rtt_ms
+        edges, least = view.steps(base.min(axis=0))
+        self._areas[1].set_data(least, edges)
+        # The area is what all flows share; a dotted line shows the base RTT of a flow with a longer path.
+        for flow, line in enumerate(self._base):
+            longer = flow < len(base) and bool((base[flow] > base.min(axis=0)).any())
+            line.set_data(edges[:-1] if longer else [], view.steps(base[flow])[1] if longer else [])
         out = view.course.outage_s - view.time_s
         out = out[(out[:, 1] > -SPAN_S) & (out[:, 0] < 0)].clip(-SPAN_S, 0)
         for patch in self._outages:
@@ -184,27 +199,30 @@ def _readings(view: View) -> tuple[str, str, str]:
         now[running, FIELDS.index(name)] for name in ("goodput_mbps", "rtt_ms", "cwnd_packets")
     )
     carried = "" if np.isnan(capacity) else f" of {capacity:.1f}"
-    rate = _joined(goodput, " + ", ".1f", goodput.sum())
+    rate = _joined(goodput, " + ", ".1f", f"{goodput.sum():.1f}")
     times = rtt / base[running]
     known = np.isfinite(times)
     if not known.any():
         delay = f"no sample, base {base.min():.1f}"
     elif len(running) == 1:
         delay = f"{rtt[0]:.1f} = {times[0]:.2f} × base {base[running[0]]:.1f}"
+    elif len(running) <= _NAMED_FLOWS:
+        each = [f"{one:.1f} = {by:.2f} ×" for one, by in zip(rtt[known], times[known], strict=True)]
+        delay = f"{', '.join(each)} base"
     else:
-        delay = _joined(rtt[known], ", ", ".1f", rtt[known].mean()) + f"; base {base[running].min():.1f}"
+        delay = f"mean {rtt[known].mean():.1f} = {times[known].mean():.2f} × base"
     return (
         f"goodput {rate}{carried}",
         delay,
-        _joined(window, ", ", ".0f", window.mean() if len(window) else 0.0),
+        _joined(window, ", ", ".0f", f"mean {window.mean():.0f}"),
     )
 
 
-def _joined(values: Floats, sign: str, spec: str, otherwise: float) -> str:
-    """Return the values of a few flows, or one number for many."""
+def _joined(values: Floats, sign: str, spec: str, otherwise: str) -> str:
+    """Return the values of a few flows, or the text for many."""
     if len(values) <= _NAMED_FLOWS:
         return sign.join(format(value, spec) for value in values)
-    return format(otherwise, spec)
+    return otherwise
 
 
 def _tops(view: View) -> tuple[float, float, float]:
