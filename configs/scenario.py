@@ -12,6 +12,9 @@ from leogym.configs.errors import InputError, one_line
 from leogym.configs.queue import Queue
 from leogym.configs.strict import NonNegative, Positive, Probability, Strict
 
+LEARNER = "agent"
+"""Scheme of flows that `envs` controls, and that learn in training."""
+
 
 class Reverse(Strict):
     """A link's reverse direction, with its own transmitter and queue but the link's delay and outages."""
@@ -164,7 +167,7 @@ class Flow(Strict):
             raise ValueError("give rate_mbps, transfer_bytes or arrivals")
         if self.transfer_bytes is not None and self.arrivals is not None:
             raise ValueError("give at most one of transfer_bytes and arrivals")
-        if self.scheme == "agent" and self.arrivals is not None:
+        if self.scheme == LEARNER and self.arrivals is not None:
             raise ValueError("arrivals: the scheme agent cannot have arrivals")
         return self
 

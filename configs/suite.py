@@ -13,10 +13,13 @@ from pydantic import Field, ValidationError, model_validator
 
 from leogym.configs import arithmetic, scenario
 from leogym.configs.errors import InputError, one_line
+from leogym.configs.nearest import instead
 from leogym.configs.scenario import Scenario
 from leogym.configs.strict import NonNegative, Positive, Strict
 
 FOLDER = Path(__file__).parent / "suites"
+LISTED_BY = "leogym evaluate --list"
+"""The command that lists all suites, scenarios, schemes and backends."""
 
 Value = int | float | str
 Seconds = Positive | Annotated[str, Field(pattern=r"^\$\w+$")]
@@ -315,15 +318,21 @@ def parse(data: Any, source: str) -> Suite:
         raise InputError(one_line(source, error)) from None
 
 
+def is_file(text: str) -> bool:
+    """Return whether ``text`` stands for a file: it ends like one, or is the path of one."""
+    return text.endswith((".yaml", ".yml", ".json")) or (text not in shipped() and Path(text).is_file())
+
+
 def load(name: str) -> Suite:
     """Return the shipped suite ``name``, or the suite in the YAML file ``name``.
 
     A file holds a suite (it has the key ``scenario``) or a scenario. A scenario becomes a suite of one, whose
-    first repeat runs with the file's seed and offset.
+    first repeat runs with the file's seed and offset. The scheme under test replaces ``$scheme`` and the
+    scheme of learning flows (``agent``).
     """
-    if not name.endswith((".yaml", ".yml")):
+    if not is_file(name):
         if name not in shipped():
-            raise InputError(f"{name}: no suite has this name (there are: {', '.join(shipped())})")
+            raise InputError(f"{name}: no suite has this name {instead(name, shipped(), LISTED_BY)}")
         file = f"configs/suites/{name}.yaml"
         return parse(scenario.load_yaml(FOLDER / f"{name}.yaml"), file).model_copy(update={"file": file})
     data = scenario.load_yaml(Path(name))
@@ -333,6 +342,9 @@ def load(name: str) -> Suite:
         return parse(data, name).model_copy(update={"file": name})
     stem = Path(name).stem
     flows = data.get("flows")
+    if isinstance(flows, list):
+        flows = [_under_test(flow) for flow in flows]
+        data = {**data, "flows": flows}
     several = isinstance(flows, list) and len(flows) > 1
     wrapped = parse(
         {
@@ -359,6 +371,11 @@ def load(name: str) -> Suite:
     # Check now, to report an error under the file's name instead of the suite's.
     scenario.parse(substitute(data, {"scheme": "cubic"}), name)
     return wrapped
+
+
+def _under_test(flow: Any) -> Any:
+    learns = isinstance(flow, dict) and flow.get("scheme") == scenario.LEARNER
+    return {**flow, "scheme": "$scheme"} if learns else flow
 
 
 def _has_offset(data: dict[str, Any]) -> bool:

@@ -132,8 +132,8 @@ def test_a_comparison_of_single_flows_needs_them_to_be_there(
         list(suite.parse(data, "mine.yaml").cases("cubic"))
 
 
-def test_an_unknown_suite_is_told_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"leo-sngle: no suite has this name \(there are: .*leo-single"):
+def test_an_unknown_suite_is_told_with_the_nearest_ones() -> None:
+    with pytest.raises(InputError, match=r"leo-sngle: no suite has this name \(nearest: leo-single"):
         suite.load("leo-sngle")
 
 

@@ -20,8 +20,8 @@ def base_rtts_ms(one: Scenario) -> list[float]:
 @pytest.mark.parametrize(
     ("name", "made"),
     [
-        ("parking-lot-3", topologies.parking_lot(3)),
-        ("parking-lot-6", topologies.parking_lot(6)),
+        ("parking-lot-3-60ms", topologies.parking_lot(3)),
+        ("parking-lot-6-60ms", topologies.parking_lot(6)),
         ("two-path-reroute", topologies.two_paths()),
     ],
 )
@@ -65,7 +65,7 @@ def test_rerouted_flows_leave_their_path_idle_and_come_back_to_it() -> None:
 
 
 def test_nothing_is_no_topology() -> None:
-    with pytest.raises(InputError, match="parking-lot-0: links"):
+    with pytest.raises(InputError, match="parking-lot-0-60ms: links"):
         topologies.parking_lot(0)
     with pytest.raises(InputError, match="dumbbell-0: flows"):
         topologies.dumbbell([])

@@ -64,7 +64,7 @@ def parking_lot(
     over_all = {"scheme": scheme, "start_s": duration_s / 2, "route": names}
     rest_ms = delay_ms * (bottlenecks - 1)
     over_one = [{"scheme": scheme, "route": [name], "extra_delay_ms": rest_ms} for name in names]
-    return _scenario(f"parking-lot-{bottlenecks}", duration_s, links, [over_all, *over_one])
+    return _scenario(f"parking-lot-{bottlenecks}-{rtt_ms:g}ms", duration_s, links, [over_all, *over_one])
 
 
 def two_paths(

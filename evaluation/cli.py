@@ -13,7 +13,7 @@ import leosim
 from rich.console import Console
 from rich.table import Table
 
-from leogym.configs import lock
+from leogym.configs import lock, names
 from leogym.configs import suite as suites
 from leogym.configs.atomic import FULL, write_atomically
 from leogym.configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
@@ -228,9 +228,9 @@ def evaluated(
     return page.write(results), results
 
 
-def load_suites(names: Sequence[str], options: argparse.Namespace) -> list[Suite]:
+def load_suites(given: Sequence[str], options: argparse.Namespace) -> list[Suite]:
     """Load suites and apply ``--quick``, ``--spot`` and ``--repeats``; reject duplicate names."""
-    loaded = [suites.load(name) for name in names]
+    loaded = [names.as_suite(name) for name in given]
     seen: set[str] = set()
     for one in loaded:
         if one.name in seen:

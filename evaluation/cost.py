@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import leosim
 import polars as pl
 
-from leogym.configs import suite as suites
+from leogym.configs import names
 from leogym.configs.errors import OneLineParser, reports_input_errors
 from leogym.configs.suite import Suite
 from leogym.evaluation.papers import suites as papers
@@ -61,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = OneLineParser(prog="evaluation.cost", description=__doc__, allow_abbrev=False)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help="default: all papers' suites")
     options = parser.parse_args(arguments if arguments is not None else sys.argv[1:])
-    names = options.suites or papers.stand_behind()
-    chosen = papers.with_twelve([suites.load(name) for name in names])
+    given = options.suites or papers.stand_behind()
+    chosen = papers.with_twelve([names.as_suite(name) for name in given])
     table = pl.concat([of_suite(one) for one in chosen])
     print_table(table, "suite")
     print()

@@ -163,7 +163,7 @@ def test_presets_are_named_like_paths_with_a_seed_after_an_at(tmp_path, monkeypa
         cache.load("geo-stationary")
 
 
-@pytest.mark.parametrize("name", ["responsiveness", "responsiveness-lossy", "geo", "starlink"])
+@pytest.mark.parametrize("name", ["responsiveness-single", "responsiveness-lossy", "geo", "starlink-single"])
 def test_the_scenarios_are_valid_and_name_traces_that_exist(name):
     from pathlib import Path
 
