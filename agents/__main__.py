@@ -6,29 +6,39 @@ from pathlib import Path
 
 from leogym.agents import ship
 from leogym.agents.published import actors
-from leogym.configs.errors import OneLineParser, reports_input_errors
+from leogym.configs.command_line import OneLineParser
+from leogym.configs.errors import reports_input_errors
+
+
+PROGRAM = "python -m agents"
 
 
 @reports_input_errors
-def main() -> int:
+def main(program: str = PROGRAM) -> int:
     """Run the process's command line; return its exit status."""
-    return run(sys.argv[1:])
+    return run(sys.argv[1:], program)
 
 
-def run(arguments: list[str]) -> int:
-    """Run the command line ``arguments``; return the exit status."""
-    parser = OneLineParser(prog="python -m agents", description=__doc__)
-    commands = parser.add_subparsers(
-        dest="command", required=True, metavar="import|held-out|returns|curves|ship"
+def parser(program: str = PROGRAM) -> OneLineParser:
+    """Return the command line's parser; ``program`` is the command as the user calls it."""
+    parser = OneLineParser(
+        prog=program,
+        description="Import checkpoints, evaluate, plot and ship policies.",
+        examples=("held-out runs/a", "curves runs/seed-1 runs/seed-2 --metric reward"),
     )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="import|held-out|returns|curves|ship")
     add = commands.add_parser(
-        "import", help="convert a checkpoint that a scheme's authors published to a policy"
+        "import",
+        help="convert a checkpoint that a scheme's authors published to a policy",
+        examples=("orca CHECKPOINT", "sage CHECKPOINT --out runs/sage-published"),
     )
     add.add_argument("scheme", choices=sorted([*actors.SCHEMES, "sage"]))
     add.add_argument("checkpoint", type=Path, help="its path without .index and .data-…")
     add.add_argument("--out", type=Path, metavar="DIR", help="default: runs/SCHEME-published")
     add = commands.add_parser(
-        "held-out", help="evaluate a policy on scenarios unused in training and selection; print JSON"
+        "held-out",
+        help="evaluate a policy on scenarios unused in training and selection; print JSON",
+        examples=("runs/a", "agents/trained/astraea --episodes 8 --scenarios leo"),
     )
     add.add_argument("policy", type=Path, help="a folder that train.py or import made")
     add.add_argument("--episodes", type=int, default=32)
@@ -46,11 +56,17 @@ def run(arguments: list[str]) -> int:
         "the agent's for a policy without a run)",
     )
     add = commands.add_parser(
-        "returns", help="returns of random actions and shipped policies in the environments, as a table"
+        "returns",
+        help="returns of random actions and shipped policies in the environments, as a table",
+        examples=("leo/SingleFlow-v0", "leo/Starlink-v0 --episodes 8"),
     )
     add.add_argument("ids", nargs="*", metavar="ID", help="such as leo/SingleFlow-v0 (default: all)")
     add.add_argument("--episodes", type=int, default=64, help="episodes of each policy (default: 64)")
-    add = commands.add_parser("curves", help="learning curves over seeds, with intervals")
+    add = commands.add_parser(
+        "curves",
+        help="learning curves over seeds, with intervals",
+        examples=("runs/seed-1 runs/seed-2", "runs/a --metric reward --out runs/curves"),
+    )
     add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that train.py made")
     add.add_argument(
         "--metric",
@@ -58,10 +74,19 @@ def run(arguments: list[str]) -> int:
         help="held_out_COLUMN of evaluation.csv (runs with held_out_episodes), or a column of progress.csv",
     )
     add.add_argument("--out", type=Path, metavar="DIR", default=Path("runs/curves"))
-    add = commands.add_parser("ship", help="make a trained/ folder from runs that differ only in their seeds")
+    add = commands.add_parser(
+        "ship",
+        help="make a trained/ folder from runs that differ only in their seeds",
+        examples=("runs/seed-1 runs/seed-2 --out runs/trained",),
+    )
     add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that train.py made")
     add.add_argument("--out", type=Path, metavar="DIR", required=True, help="agents/trained/SCHEME")
-    flags = parser.parse_args(arguments)
+    return parser
+
+
+def run(arguments: list[str], program: str = PROGRAM) -> int:
+    """Run the command line ``arguments``; return the exit status."""
+    flags = parser(program).parse_args(arguments)
     if flags.command == "import":
         out = flags.out or Path("runs") / f"{flags.scheme}-published"
         if flags.scheme == "sage":

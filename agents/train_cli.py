@@ -23,14 +23,30 @@ from leogym.agents.training.settings import (
 from leogym.agents.training.stopping import Note, Signals, Stopped
 from leogym.configs import lock
 from leogym.configs.atomic import FULL
-from leogym.configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
+from leogym.configs.command_line import OneLineParser, as_folder
+from leogym.configs.errors import InputError, reports_input_errors
 from leogym.envs.stepped_batch import BACKENDS, REAL_TCP
 from leogym.results.provenance import describe
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of ``train.py``'s arguments."""
-    made = OneLineParser(prog="train.py", description="Train a congestion control agent.", allow_abbrev=False)
+PROGRAM = "train.py"
+WORKER_BYTES = 400_000_000
+"""Memory of a process that samples and learns: mostly PyTorch's code."""
+THREAD_BYTES = 16_000_000
+"""Memory of a thread that steps simulations."""
+
+
+def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
+    """Return the command line's parser; ``program`` is the command as the user calls it."""
+    made = OneLineParser(
+        prog=program,
+        description="Train a congestion control agent.",
+        examples=(
+            "--agent astraea --minutes 30 --out runs/a",
+            "--agent ppo --steps 100000 --set reward=orca scenarios=leo",
+            "--sweep configs/sweeps/ppo-leo.yaml",
+        ),
+    )
     add = made.add_argument
     add("--agent", metavar="NAME", help=", ".join(registry.schemes()))
     add("--sweep", type=Path, metavar="FILE", help="run a sweep of configs/sweeps instead, with Ray Tune")
@@ -52,18 +68,18 @@ def parser() -> argparse.ArgumentParser:
 
 
 @reports_input_errors
-def main() -> int:
-    """Run ``train.py`` with the process's arguments; return its exit status."""
-    return run(sys.argv[1:])
+def main(program: str = PROGRAM) -> int:
+    """Run the command with the process's arguments; return its exit status."""
+    return run(sys.argv[1:], program)
 
 
-def run(arguments: list[str]) -> int:
-    """Run ``train.py`` with ``arguments``; return its exit status."""
-    flags = parser().parse_args(arguments)
+def run(arguments: list[str], program: str = PROGRAM) -> int:
+    """Run the command with ``arguments``; return its exit status."""
+    flags = parser(program).parse_args(arguments)
     if flags.sweep is not None:
         return sweep(flags)
     if flags.agent is None:
-        raise InputError("train.py: --agent or --sweep: give one")
+        raise InputError(f"{program}: --agent or --sweep: give one")
     scheme = registry.get(flags.agent)
     task: dict[str, Any] = {}
     if (algorithm := take_algorithm(flags)) is not None and algorithm.name != scheme.name:

@@ -1,16 +1,20 @@
 """The error for bad input, and how entry points report it."""
 
-import argparse
+import functools
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, ParamSpec
 
 from leosim import InputError as InputError  # Rust and Python raise the same class
 from pydantic import ValidationError
+
+from leogym.configs.nearest import nearest
+
+Arguments = ParamSpec("Arguments")
 
 
 def one_line(source: str, error: ValidationError) -> str:
@@ -18,6 +22,9 @@ def one_line(source: str, error: ValidationError) -> str:
     first, *others = error.errors(include_url=False)
     field = ".".join(str(part) for part in first["loc"]) or "(whole file)"
     rule = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
+    if first["type"] == "literal_error":
+        near = nearest(str(first["input"]), re.findall("'([^']*)'", first.get("ctx", {}).get("expected", "")))
+        rule += f", not {first['input']!r}" + (f" (nearest: {', '.join(near)})" if near else "")
     more = f" (and {len(others)} more)" if others else ""
     return printable(f"{source}: {field}: {rule}{more}")
 
@@ -33,41 +40,19 @@ def exit_2(message: object) -> NoReturn:
     raise SystemExit(2)
 
 
-class OneLineParser(argparse.ArgumentParser):
-    """A parser that raises `InputError`, for one-line messages like those of all other bad input."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise the message that argparse would print after the usage."""
-        raise InputError(f"{self.prog}: {message}")
-
-
-def as_folder(text: str) -> Path:
-    """Return a command-line argument as a folder, for argparse's ``type``; reject an empty name."""
-    if not text:
-        raise argparse.ArgumentTypeError("must name a folder")
-    return Path(text)
-
-
-def number(text: str) -> float:
-    """Return a command-line argument as a number, for argparse's ``type``."""
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-
-
-def reports_input_errors(main: Callable[[], int]) -> Callable[[], int]:
+def reports_input_errors(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
     """Wrap an entry point: errors that the user can fix print one line instead of a traceback.
 
     `InputError`, an `OSError` that names a file and `MemoryError` exit with status 2, Ctrl-C with 130, and a
     closed stdout, as in ``| head``, with 141 and no message.
     """
 
-    def wrapped() -> int:
+    @functools.wraps(main)
+    def wrapped(*arguments: Arguments.args, **named: Arguments.kwargs) -> int:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="surrogateescape")  # file names may hold any bytes
         try:
-            status = main()
+            status = main(*arguments, **named)
             sys.stdout.flush()
             return status
         except InputError as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from leogym.configs.strict import Strict
+from leogym.configs.strict import Range, Strict
 
 SIZES = ("bdp", "packets", "bytes")
 FLOW_QUEUES = ("flows", "quantum_bytes", "memory_bytes")
@@ -22,7 +22,7 @@ KNOBS: dict[str, tuple[str, ...]] = {
 }
 """Each discipline's knobs apart from its size."""
 
-Milliseconds = Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)]
+Milliseconds = Annotated[float, Range(ge=0.001, le=1e6)]
 
 
 class Queue(Strict):
@@ -33,11 +33,11 @@ class Queue(Strict):
 
     kind: Literal["droptail", "gateway", "sfq", "codel", "fq_codel", "pie", "fq_pie", "cake"] = "droptail"
     """``gateway`` is a GEO gateway's buffer: it drops a quarter of arrivals while it is over half full."""
-    bdp: Annotated[float, Field(gt=0, lt=1e6)] | None = None
+    bdp: Annotated[float, Range(gt=0, lt=1e6)] | None = None
     """Size in bandwidth-delay products: link rate × largest base RTT routed over it at the start."""
-    packets: Annotated[int, Field(ge=1, lt=2**64)] | None = None
+    packets: Annotated[int, Range(ge=1, lt=2**64)] | None = None
     """Size in packets."""
-    bytes: Annotated[int, Field(ge=1500, lt=2**64)] | None = None
+    bytes: Annotated[int, Range(ge=1500, lt=2**64)] | None = None
     """Size in bytes."""
     target_ms: Milliseconds | None = None
     """Target queueing delay: 5 for CoDel and 15 for PIE by default."""
@@ -45,21 +45,21 @@ class Queue(Strict):
     """CoDel: how long the delay must exceed the target, 100 by default; about the largest RTT."""
     tupdate_ms: Milliseconds | None = None
     """PIE: update interval of the drop probability, 15 by default."""
-    alpha: Annotated[int, Field(ge=0, le=32)] | None = None
+    alpha: Annotated[int, Range(ge=0, le=32)] | None = None
     """PIE: weight of the delay's deviation, 2 by default."""
-    beta: Annotated[int, Field(ge=0, le=32)] | None = None
+    beta: Annotated[int, Range(ge=0, le=32)] | None = None
     """PIE: weight of the delay's change, 20 by default."""
     ecn: bool | None = None
     """Mark packets of ECN flows instead of dropping them; on by default for ``fq_codel``."""
-    flows: Annotated[int, Field(ge=1, le=65_536)] | None = None
+    flows: Annotated[int, Range(ge=1, le=65_536)] | None = None
     """Number of flow queues."""
-    quantum_bytes: Annotated[int, Field(ge=64, le=1 << 20)] | None = None
+    quantum_bytes: Annotated[int, Range(ge=64, le=1 << 20)] | None = None
     """Bytes that a flow queue sends per round."""
-    memory_bytes: Annotated[int, Field(ge=1500, lt=2**64)] | None = None
+    memory_bytes: Annotated[int, Range(ge=1500, lt=2**64)] | None = None
     """Capacity of all flow queues together."""
-    depth_packets: Annotated[int, Field(ge=1, lt=2**64)] | None = None
+    depth_packets: Annotated[int, Range(ge=1, lt=2**64)] | None = None
     """SFQ: capacity of each flow queue."""
-    bandwidth_mbps: Annotated[float, Field(gt=1e-3, lt=1e7)] | None = None
+    bandwidth_mbps: Annotated[float, Range(gt=1e-3, lt=1e7)] | None = None
     """CAKE: shaper rate; no shaper by default."""
     rtt_ms: Milliseconds | None = None
     """CAKE: AQM interval, 100 by default."""

@@ -9,13 +9,13 @@ import typing
 from pathlib import Path
 from typing import Any, Literal
 
-from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from leogym.configs.atomic import write_atomically
 from leogym.configs.queue import KNOBS, Queue
 from leogym.configs.scenario import Arrivals, Event, Flow, Link, OnOff, Reroute, Reverse, Scenario
+from leogym.configs.strict import Range, shown
 
 TOPICS: dict[type[BaseModel], str] = {
     Scenario: "",
@@ -125,24 +125,15 @@ def _of(annotation: Any, metadata: list[Any]) -> str:
 
 
 def _range(metadata: list[Any]) -> str:
-    bounds = []
-    for rule in metadata:
-        match rule:
-            case Gt(gt):
-                bounds.append(f"> {_number(gt)}")
-            case Ge(ge):
-                bounds.append(f"≥ {_number(ge)}")
-            case Lt(lt):
-                bounds.append(f"< {_number(lt)}")
-            case Le(le):
-                bounds.append(f"≤ {_number(le)}")
+    ranges = [rule for rule in metadata if isinstance(rule, Range)]
+    signs = ((">", "gt"), ("≥", "ge"), ("<", "lt"), ("≤", "le"))
+    bounds = [
+        f"{sign} {shown(bound)}"
+        for one in ranges
+        for sign, name in signs
+        if (bound := getattr(one, name)) is not None
+    ]
     return f" {', '.join(bounds)}" if bounds else ""
-
-
-def _number(bound: Any) -> str:
-    if isinstance(bound, int) and bound > 2**30 and bound & (bound - 1) == 0:
-        return f"2^{bound.bit_length() - 1}"
-    return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
 
 
 if __name__ == "__main__":

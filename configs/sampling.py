@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
 from leogym.configs.errors import InputError, one_line
-from leogym.configs.strict import NonNegative, Positive, Probability, Strict
+from leogym.configs.nearest import instead
+from leogym.configs.strict import NonNegative, Positive, Probability, Range, Strict
 
 
 def _pair(value: Any) -> Any:
@@ -31,9 +32,9 @@ PositiveRange = Annotated[tuple[Positive, Positive], BeforeValidator(_pair), Aft
 NonNegativeRange = Annotated[
     tuple[NonNegative, NonNegative], BeforeValidator(_pair), AfterValidator(_ordered)
 ]
-Count = Annotated[int, Field(ge=1, le=1000)]
+Count = Annotated[int, Range(ge=1, le=1000)]
 BurstSizes = Annotated[
-    tuple[Annotated[int, Field(ge=0, lt=2**32)], ...], BeforeValidator(_sequence), Field(min_length=1)
+    tuple[Annotated[int, Range(ge=0, lt=2**32)], ...], BeforeValidator(_sequence), Field(min_length=1)
 ]
 CountRange = Annotated[tuple[Count, Count], BeforeValidator(_pair), AfterValidator(_ordered)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_sequence), Field(min_length=1)]
@@ -49,7 +50,7 @@ class FlowMix(Strict):
     """Number of learning flows, picked at random; default: all."""
     background: Names = ("cubic",)
     """Each flow that does not learn draws its scheme from this list."""
-    start_window: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    start_window: Annotated[float, Range(ge=0, lt=1)] = 0.5
     """The first flow starts at 0, the others in this share of the episode, as a Poisson process."""
     leave_probability: Probability = 0.0
     """Probability that a flow stops early, at a uniform time in the rest of the episode."""
@@ -219,13 +220,19 @@ def names() -> list[str]:
     return list(_SAMPLERS)
 
 
+def about(name: str) -> str:
+    """Return the first sentence about a sampler."""
+    return " ".join((_SAMPLERS[name].__doc__ or "").split("\n\n")[0].split())
+
+
 def parse(data: Any, source: str) -> Ranges:
     """Return the ranges that ``data`` describes: a sampler's name or a mapping with the key ``sampler``."""
     if isinstance(data, str):
         data = {"sampler": data}
     if isinstance(data, dict) and data.get("sampler") not in _SAMPLERS:
         raise InputError(
-            f"{source}: sampler: unknown sampler {data.get('sampler')!r} (there are: {', '.join(_SAMPLERS)})"
+            f"{source}: sampler: unknown sampler {data.get('sampler')!r} "
+            f"{instead(str(data.get('sampler')), _SAMPLERS)}"
         )
     try:
         return TypeAdapter(Sampling).validate_python(data)

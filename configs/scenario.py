@@ -8,10 +8,16 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from leogym.configs import yaml_text
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.queue import Queue
-from leogym.configs.strict import NonNegative, Positive, Probability, Strict
+from leogym.configs.strict import Probability, Range, Strict
 
+Rate = Annotated[float, Range(gt=1e-6, lt=1e7)]
+Delay = Annotated[float, Range(ge=0, le=1e7)]
+Time = Annotated[float, Range(ge=0, lt=3.2e9)]
+"""Below a century, so that times in nanoseconds fit in 64 bits."""
+Duration = Annotated[float, Range(gt=0, lt=3.2e9)]
 LEARNER = "agent"
 """Scheme of flows that `envs` controls, and that learn in training."""
 
@@ -19,7 +25,7 @@ LEARNER = "agent"
 class Reverse(Strict):
     """A link's reverse direction, with its own transmitter and queue but the link's delay and outages."""
 
-    rate_mbps: Positive | None = None
+    rate_mbps: Rate | None = None
     """Capacity, counting whole IP packets; default: the trace's downlink."""
     loss: Probability = 0.0
     """Independent random loss per packet, on top of the trace's."""
@@ -30,17 +36,17 @@ class Reverse(Strict):
 class Link(Strict):
     """A one-way link; the reverse path has the same delay and is uncongested unless ``reverse`` is given."""
 
-    rate_mbps: Positive | None = None
+    rate_mbps: Rate | None = None
     """Capacity, counting whole IP packets of 1,500 bytes; replaces a trace's."""
-    delay_ms: NonNegative | None = None
+    delay_ms: Delay | None = None
     """One-way propagation delay; a link has either this or a trace."""
     trace: str | None = None
     """A named path (``sd-ny-bp``) or a path trace file."""
-    offset_s: NonNegative = 0.0
+    offset_s: Time = 0.0
     """Trace time at the scenario's start."""
     loss: Probability = 0.0
     """Independent random loss per packet, on top of the trace's."""
-    burst_bytes: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    burst_bytes: Annotated[int, Range(ge=0, lt=2**32)] = 0
     """Token bucket depth, as ``burst`` of tc's tbf; 0: an exact link."""
     outage: Literal["hold", "drop"] = "hold"
     """Fate of packets queued or arriving in an outage, in both directions; those in flight are lost."""
@@ -72,9 +78,9 @@ class Link(Strict):
 class OnOff(Strict):
     """A source that alternates between sending and silence."""
 
-    on_s: Annotated[float, Field(ge=1e-3, le=1e6)]
+    on_s: Annotated[float, Range(ge=1e-3, le=1e6)]
     """Mean length of a burst, in s."""
-    off_s: Annotated[float, Field(ge=1e-3, le=1e6)]
+    off_s: Annotated[float, Range(ge=1e-3, le=1e6)]
     """Mean length of a silence, in s."""
     distribution: Literal["constant", "exponential"] = "exponential"
     """Distribution of the lengths."""
@@ -83,13 +89,13 @@ class OnOff(Strict):
 class Arrivals(Strict):
     """Transfers that arrive as a Poisson process; each becomes a flow."""
 
-    rate_per_s: Annotated[float, Field(ge=1e-6, le=1e6)]
+    rate_per_s: Annotated[float, Range(ge=1e-6, le=1e6)]
     """Mean arrival rate."""
-    mean_bytes: Annotated[int, Field(ge=1, le=10**15)]
+    mean_bytes: Annotated[int, Range(ge=1, le=10**15)]
     """Mean size."""
     distribution: Literal["constant", "exponential", "pareto"] = "exponential"
     """Distribution of the sizes."""
-    shape: Annotated[float, Field(ge=1.01, le=100)] | None = None
+    shape: Annotated[float, Range(ge=1.01, le=100)] | None = None
     """Pareto's α, 1.2 by default; smaller is heavier-tailed."""
 
     @model_validator(mode="after")
@@ -99,7 +105,7 @@ class Arrivals(Strict):
         return self
 
 
-Bytes = Annotated[int, Field(ge=1, lt=2**31)]
+Bytes = Annotated[int, Range(ge=1, lt=2**31)]
 
 
 def _rises(buffer: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -120,17 +126,17 @@ class Flow(Strict):
 
     scheme: str
     """A congestion control scheme, or ``agent`` for a flow that `envs` controls."""
-    start_s: NonNegative = 0.0
+    start_s: Time = 0.0
     """When it starts, in s."""
-    stop_s: Positive | None = None
+    stop_s: Duration | None = None
     """Default: the scenario's end."""
     route: Annotated[list[str], Field(min_length=1)]
     """Names of the links from sender to receiver; for a backward flow from receiver to sender."""
     direction: Literal["forward", "backward"] = "forward"
     """``backward``: data crosses the links' reverse directions and ACKs cross the links."""
-    extra_delay_ms: NonNegative = 0.0
+    extra_delay_ms: Delay = 0.0
     """Extra one-way access delay in ms, in both directions."""
-    count: Annotated[int, Field(ge=1, le=100_000)] = 1
+    count: Annotated[int, Range(ge=1, le=100_000)] = 1
     """Number of equal flows."""
     ecn: bool = False
     """Whether the flow supports ECN (RFC 3168)."""
@@ -139,11 +145,11 @@ class Flow(Strict):
     which is window. By default the buffer does not limit the flow."""
     tcp_wmem: Buffer | None = None
     """Linux's ``net.ipv4.tcp_wmem`` in bytes (send buffer). By default the buffer does not limit the flow."""
-    transfer_bytes: Annotated[int, Field(ge=1, le=10**15)] | None = None
+    transfer_bytes: Annotated[int, Range(ge=1, le=10**15)] | None = None
     """The flow stops when this many bytes are acknowledged. Flows are backlogged by default."""
     arrivals: Arrivals | None = None
     """Transfers that arrive between start_s and stop_s and run to completion."""
-    rate_mbps: Annotated[float, Field(gt=1e-3, lt=1e6)] | None = None
+    rate_mbps: Annotated[float, Range(gt=1e-3, lt=1e6)] | None = None
     """Rate of IP packets of ``udp``, or of a TCP flow's application, which by default is backlogged."""
     on_off: OnOff | None = None
     """Send at ``rate_mbps`` in bursts; by default continuously."""
@@ -175,7 +181,7 @@ class Flow(Strict):
 class Reroute(Strict):
     """Move flows to another route. Packets on the old route still arrive over it."""
 
-    flows: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    flows: Annotated[list[Annotated[int, Range(ge=0)]], Field(min_length=1)]
     """Indices into the scenario's flows."""
     route: Annotated[list[str], Field(min_length=1)]
     """The new route, from sender to receiver."""
@@ -184,7 +190,7 @@ class Reroute(Strict):
 class Event(Strict):
     """A timed event."""
 
-    at_s: NonNegative
+    at_s: Time
     """When it happens, in s."""
     reroute: Reroute
     """The change."""
@@ -195,11 +201,11 @@ class Scenario(Strict):
 
     name: str = "scenario"
     """Name in reports."""
-    duration_s: Positive
+    duration_s: Duration
     """Length of a run, in s."""
-    seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
+    seed: Annotated[int, Range(ge=0, lt=2**64)] = 1
     """Seed of every random draw; the same seed gives the same bytes."""
-    host_jitter_us: Annotated[float, Field(ge=0, le=1e6)] = 20.0
+    host_jitter_us: Annotated[float, Range(ge=0, le=1e6)] = 20.0
     """Timing noise of the hosts: each ACK is delayed by up to this much."""
     handshake: bool = False
     """Whether TCP flows start with a handshake; otherwise their connections already exist."""
@@ -259,7 +265,7 @@ def parse(data: Any, source: str) -> Scenario:
 def load_yaml(path: Path) -> Any:
     """Return the content of a YAML file, or raise an `InputError`."""
     try:
-        return _tree(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return _tree(yaml_text.parse(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     except yaml.YAMLError as error:

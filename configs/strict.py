@@ -1,12 +1,74 @@
 """Base class and types of all configuration models."""
 
-from typing import Annotated
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic_core import PydanticCustomError, core_schema
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+@dataclass(frozen=True)
+class Range:
+    """The range of a number in an annotation. The message of a violation names the whole range.
+
+    ``Annotated[float, Range(gt=0)]`` is finite, too. A bound that is None is none.
+    """
+
+    gt: float | None = None
+    ge: float | None = None
+    le: float | None = None
+    lt: float | None = None
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Return the schema of the number's type with this range around it."""
+        schema = handler(source)
+        noun = "a whole number" if schema["type"] == "int" else "a number"
+
+        def within(value: Any, inner: core_schema.ValidatorFunctionWrapHandler) -> Any:
+            try:
+                number = inner(value)
+            except ValidationError:
+                number = None
+            if number is None or not self.holds(number):
+                shown = f"{value:g}" if isinstance(value, float) else repr(value)
+                told = {"rule": f"must be {noun} {self}", "value": shown}
+                raise PydanticCustomError("out_of_range", "{rule}, not {value}", told)
+            return number
+
+        return core_schema.no_info_wrap_validator_function(within, schema)
+
+    def holds(self, number: float) -> bool:
+        """Return whether a number is finite and in the range."""
+        return (
+            math.isfinite(number)
+            and (self.gt is None or number > self.gt)
+            and (self.ge is None or number >= self.ge)
+            and (self.le is None or number <= self.le)
+            and (self.lt is None or number < self.lt)
+        )
+
+    def __str__(self) -> str:
+        if self.ge is not None and self.le is not None:
+            return f"from {shown(self.ge)} to {shown(self.le)}"
+        words = (("above", self.gt), ("at least", self.ge), ("at most", self.le), ("below", self.lt))
+        return " and ".join(f"{word} {shown(bound)}" for word, bound in words if bound is not None)
+
+
+def shown(bound: float) -> str:
+    """Return a bound as text: large powers of two as ``2^32``, small ones as ``1e-6``."""
+    if bound == int(bound):
+        whole = int(bound)
+        power_of_two = whole > 2**30 and whole & (whole - 1) == 0
+        return f"2^{whole.bit_length() - 1}" if power_of_two else f"{whole:,}"
+    return f"{bound:g}".replace("e-0", "e-")
+
+
+Positive = Annotated[float, Range(gt=0)]
+NonNegative = Annotated[float, Range(ge=0)]
+Probability = Annotated[float, Range(ge=0, le=1)]
 
 
 class Strict(BaseModel):

@@ -15,14 +15,14 @@ from leogym.configs import arithmetic, scenario
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.nearest import instead
 from leogym.configs.scenario import Scenario
-from leogym.configs.strict import NonNegative, Positive, Strict
+from leogym.configs.strict import NonNegative, Positive, Range, Strict
 
 FOLDER = Path(__file__).parent / "suites"
 LISTED_BY = "leogym evaluate --list"
 """The command that lists all suites, scenarios, schemes and backends."""
 
 Value = int | float | str
-Seconds = Positive | Annotated[str, Field(pattern=r"^\$\w+$")]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)] | Annotated[str, Field(pattern=r"^\$\w+$")]
 Metric = Literal[
     "goodput_mbps",
     "normalized_goodput",
@@ -50,7 +50,7 @@ _PLACEHOLDER = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 class Quick(Strict):
     """Changes for ``--quick``: fewer repeats and shorter runs."""
 
-    repeats: Annotated[int, Field(ge=1)] | None = None
+    repeats: Annotated[int, Range(ge=1)] | None = None
     parameters: dict[str, Value] = Field(default={})
     fairness_last_s: Seconds | None = None
 
@@ -62,14 +62,14 @@ class Spot(Strict):
     """Schemes that the lab's kernel has; default: the suite's."""
     parameters: dict[str, Value] = Field(default={})
     grid: dict[str, Value] = Field(default={})
-    spread: Annotated[int, Field(ge=0)] = 0
+    spread: Annotated[int, Range(ge=0)] = 0
     fairness_last_s: Seconds | None = None
 
 
 class Compare(Strict):
     """Comparison of flows over the time in which all of them run."""
 
-    ratio_of: Annotated[int, Field(ge=0)] | None = None
+    ratio_of: Annotated[int, Range(ge=0)] | None = None
     """Index of the flow to compare with the others' highest goodput; default: lowest with highest."""
     apart: bool = False
     """Whether to group flows by shared links: goodput ratio and Jain's index are then means over the groups,
@@ -114,7 +114,7 @@ class Suite(Strict):
     only: dict[str, dict[str, Annotated[list[Value], Field(min_length=1)]]] = Field(default={})
     """Restricts some of ``schemes`` to cases where keys of ``grid`` and ``spread`` have one of these values.
     A scheme that ``--schemes`` names runs everywhere."""
-    repeats: Annotated[int, Field(ge=1)] = 5
+    repeats: Annotated[int, Range(ge=1)] = 5
     parameters: dict[str, Value] = Field(default={})
     grid: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field(default={})
     spread: list[dict[str, Value]] = Field(default=[])

@@ -10,11 +10,10 @@ import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from leogym.configs.errors import InputError, one_line
-from leogym.configs.exponents import with_exponents
 from leogym.configs.scenario import load_yaml
-from leogym.configs.strict import Strict
+from leogym.configs.strict import Range, Strict
 
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Range(ge=1)]
 Number = Annotated[float, Field(strict=False, allow_inf_nan=False)]
 Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]
 
@@ -59,7 +58,7 @@ class EarlyStopping(Strict):
     """Asynchronous successive halving (ASHA; Li et al., MLSys 2020)."""
 
     grace_steps: Count
-    reduction: Annotated[int, Field(ge=2)] = 3
+    reduction: Annotated[int, Range(ge=2)] = 3
     """One in this many trials continues past each rung; the next rung is this many times further."""
 
 
@@ -81,9 +80,9 @@ class Sweep(Strict):
     early_stopping: EarlyStopping | None = None
     concurrent: Count | None = None
     """Trials to run at a time; default: as many as the processors allow."""
-    failures: Annotated[int, Field(ge=0)] = 3
+    failures: Annotated[int, Range(ge=0)] = 3
     """Maximum number of resumes of a trial whose process died."""
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
+    seed: Annotated[int, Range(ge=0, lt=2**32)] = 1
 
     def assignments(self) -> list[dict[str, Any]]:
         """Return each trial's settings, in order; deterministic."""
@@ -101,6 +100,6 @@ class Sweep(Strict):
 def read(path: Path) -> Sweep:
     """Return the sweep in a YAML file; an `InputError` names file, field and rule."""
     try:
-        return Sweep.model_validate(with_exponents(load_yaml(path)))
+        return Sweep.model_validate(load_yaml(path))
     except ValidationError as error:
         raise InputError(one_line(str(path), error)) from None

@@ -34,7 +34,7 @@ def test_a_wrong_name_is_answered_by_the_nearest_and_by_where_all_are() -> None:
     ):
         names.as_suite("static-100-cubik")
     assert "nearest: leo-single" in str(names.unknown("leo-sngle", "scenario"))
-    with pytest.raises(InputError, match="astraea: draws scenarios to learn from"):
+    with pytest.raises(InputError, match="astraea: a sampler: it draws scenarios"):
         names.as_suite("astraea")
 
 

@@ -124,8 +124,8 @@ def test_a_single_number_is_a_range_without_width():
     [
         ({"rate_mbps": [160, 40]}, "rate_mbps: .*low <= high"),
         ({"rate_mbps": [float("nan"), 40.0]}, "rate_mbps"),
-        ({"queue_bdp": [0.0, 1.0]}, "queue_bdp.*greater than 0"),
-        ({"flows": [0, 2]}, "flows.*greater than or equal to 1"),
+        ({"queue_bdp": [0.0, 1.0]}, "queue_bdp.*above 0"),
+        ({"flows": [0, 2]}, "flows.*from 1 to 1,000, not 0"),
         ({"flows": [1, 2], "learning_flows": 2}, "learning_flows must not exceed"),
         ({"colour": "red"}, "colour: unknown key"),
         ({"background": []}, "background"),

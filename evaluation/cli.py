@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import leosim
-from rich.console import Console
-from rich.table import Table
 
 from leogym.configs import lock, names
-from leogym.configs import suite as suites
 from leogym.configs.atomic import FULL, write_atomically
-from leogym.configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
+from leogym.configs.command_line import OneLineParser, as_folder
+from leogym.configs.errors import InputError, reports_input_errors
+from leogym.configs.machine import require_at_a_time
 from leogym.configs.suite import Suite
+from leogym.evaluation import listed
 from leogym.evaluation.cache import folder as cache
 from leogym.evaluation.carrying_out import carry_out
 from leogym.evaluation.compare import command as compare
@@ -29,30 +29,45 @@ from leogym.evaluation.report import latex, page, starved, summary_table
 from leogym.evaluation.runs import execute, inputs, plan, unannounced
 from leogym.evaluation.runs.backends import BACKENDS, backend
 from leogym.evaluation.runs.plan import Run
-from leogym.evaluation.runs.schemes import Contestants, load_policy, of_suites, parse, shipped
+from leogym.evaluation.runs.schemes import Contestants, of_suites, parse
 
+PROGRAM = "evaluate.py"
 MOST_REPEATS = 10_000
+RUN_BYTES = 32_000_000
+"""Memory that a run may need while it runs."""
+EXAMPLES = (
+    "leo-single --quick --schemes cubic,astraea",
+    "static-100-cubic my-scenario.yaml --schemes learned --out runs/mine",
+    "leo-pair --out runs/a --resume",
+    "report runs/a --format latex",
+    "compare runs/a runs/b",
+)
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of ``evaluate.py``."""
+def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
+    """Return the command line's parser; ``program`` is the command as the user calls it."""
     found = OneLineParser(
-        prog="evaluate.py",
-        description="Run suites of scenarios with the schemes given and write tables, figures and a report.",
-        epilog="evaluate.py compare RUN_A RUN_B shows what changed between two evaluations; "
-        "evaluate.py report DIR writes an evaluation's report again.",
-        allow_abbrev=False,
+        prog=program,
+        description="Run suites and scenarios with the schemes given and write tables, figures and a report.",
+        epilog=f"{program} compare RUN_A RUN_B shows what changed between two evaluations; "
+        f"{program} report DIR writes an evaluation's report again.",
+        examples=EXAMPLES,
     )
     add = found.add_argument
     add(
         "suites",
         nargs="*",
-        metavar="SUITE|FILE.yaml",
-        help="shipped suites (--list), your own scenario files, or papers: all suites from papers",
+        metavar="NAME|FILE.yaml",
+        help="suites and scenarios (--list), your own files, or papers: all suites from papers",
     )
-    add("--list", action="store_true", help="list suites, schemes and backends, and exit")
-    add("--schemes", metavar="A,B=PATH,…", help="schemes; a trained one with its policy folder")
-    add("--backend", default="simulator", metavar="NAME", help="backend that runs them (default: simulator)")
+    add("--list", action="store_true", help="list all that can be run by name, and exit")
+    add(
+        "--schemes",
+        metavar="A,B=PATH,…",
+        help="schemes, a trained one with its policy folder; all, classic (those without a policy), learned "
+        "(the policies that come with LeoGym)",
+    )
+    add("--backend", default="simulator", metavar="NAME", help=f"{', '.join(BACKENDS)} (default: simulator)")
     add("--repeats", type=_repeats, metavar="N", help="repeats of each scenario, instead of the suite's")
     shorter = found.add_mutually_exclusive_group()
     shorter.add_argument(
@@ -107,21 +122,24 @@ def _natural(text: str) -> int:
     return int(text)
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], program: str = PROGRAM) -> int:
     """Run a command line; the last line printed is the report's path."""
     if arguments[:1] == ["compare"]:
-        return compare.run(arguments[1:])
+        return compare.run(arguments[1:], program)
     if arguments[:1] == ["report"]:
-        return report_again(arguments[1:])
-    options = parser().parse_args(arguments)
+        return report_again(arguments[1:], program)
+    options = parser(program).parse_args(arguments)
     if options.list:
-        print_list(Console())
+        for line in listed.lines():
+            print(line)
         return 0
     if not options.suites:
-        raise InputError(f"evaluate.py: SUITE: name at least one (there are: {', '.join(suites.shipped())})")
+        raise InputError(f"{program}: SUITE: name at least one, such as leo-single (all: {program} --list)")
     if options.resume and options.out is None:
-        raise InputError("evaluate.py: --resume: needs --out, the folder to continue")
+        raise InputError(f"{program}: --resume: needs --out, the folder to continue")
     engine = backend(options.backend)
+    if not options.ray:
+        require_at_a_time(options.jobs, "--jobs", RUN_BYTES)
     chosen = load_suites(papers.names(options.suites), options)
     if papers.ALIAS in options.suites and not options.spot:
         chosen = papers.with_twelve(chosen)
@@ -152,6 +170,9 @@ def run(arguments: Sequence[str]) -> int:
     )
     if options.ray:
         execute.connect_ray(options.ray)
+    if contestants.left_out:
+        left = ", ".join(contestants.left_out)
+        print(f"--schemes: {options.backend} does not run {left}: left out", file=sys.stderr)
     for one in unmet:
         print(f"warning: {unannounced.line(one)}", file=sys.stderr)
     with lock.held(folder):
@@ -181,16 +202,9 @@ def add_format(to: argparse.ArgumentParser) -> None:
     )
 
 
-def report_again(arguments: Sequence[str]) -> int:
+def report_again(arguments: Sequence[str], program: str = PROGRAM) -> int:
     """Write the report of an evaluation's folder again and print its path last."""
-    found = OneLineParser(
-        prog="evaluate.py report",
-        description="Write tables, figures and the report of an evaluation again, from its folder.",
-        allow_abbrev=False,
-    )
-    found.add_argument("folder", type=as_folder, metavar="DIR", help="an evaluation's folder")
-    add_format(found)
-    options = found.parse_args(arguments)
+    options = report_parser(program).parse_args(arguments)
     results = Results.read(options.folder)
     with lock.held(options.folder):
         path = page.write(results)
@@ -198,6 +212,18 @@ def report_again(arguments: Sequence[str]) -> int:
             print(latex.write(results))
         print(path)
     return 0
+
+
+def report_parser(program: str = PROGRAM) -> argparse.ArgumentParser:
+    """Return the parser of ``report``."""
+    found = OneLineParser(
+        prog=f"{program} report",
+        description="Write tables, figures and the report of an evaluation again, from its folder.",
+        examples=("runs/a", "runs/a --format latex"),
+    )
+    found.add_argument("folder", type=as_folder, metavar="DIR", help="an evaluation's folder")
+    add_format(found)
+    return found
 
 
 def evaluated(
@@ -234,7 +260,7 @@ def load_suites(given: Sequence[str], options: argparse.Namespace) -> list[Suite
     seen: set[str] = set()
     for one in loaded:
         if one.name in seen:
-            raise InputError(f"evaluate.py: {one.name}: two of the given suites and files have this name")
+            raise InputError(f"{one.name}: two of the given suites and files have this name")
         seen.add(one.name)
     if options.quick or options.spot:
         loaded = [one.as_quick() if options.quick else one.as_spot() for one in loaded]
@@ -269,36 +295,14 @@ def planned(
     return runs
 
 
-def print_list(console: Console) -> None:
-    """Print the suites, schemes, backends and policies."""
-    table = Table("suite", "what it asks", "default schemes", "repeats", box=None, pad_edge=False)
-    for name in suites.shipped():
-        one = suites.load(name)
-        table.add_row(name, one.question, ", ".join(one.schemes), str(one.repeats))
-    console.print(table)
-    console.print()
-    console.print(f"{papers.ALIAS}: {', '.join(papers.stand_behind())}", highlight=False)
-    console.print(f"  each with its paper's schemes and {', '.join(papers.TWELVE)}", highlight=False)
-    console.print()
-    for name, engine in BACKENDS.items():
-        console.print(
-            f"backend {name}: {', '.join(engine.schemes())}; a trained policy as NAME=PATH", markup=False
-        )
-    console.print()
-    for name, sentence in leosim.schemes().items():
-        console.print(f"scheme {name}: {sentence}", markup=False, highlight=False)
-    for name, folder in shipped().items():
-        console.print(f"policy {name}: {load_policy(folder).origin}", markup=False, highlight=False)
-
-
 @reports_input_errors
-def main() -> int:
-    """Run the command line."""
+def main(program: str = PROGRAM) -> int:
+    """Run the process's command line; ``program`` is the command as the user calls it."""
     # A shell's background jobs, as in a script, inherit an ignored SIGINT; handle an explicit one.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        return run(sys.argv[1:])
+        return run(sys.argv[1:], program)
     except KeyboardInterrupt as interrupt:
         print("interrupted: recorded runs are kept; continue with --resume", file=sys.stderr)
         return 128 + (signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT)

@@ -8,7 +8,8 @@ import leosim
 import polars as pl
 
 from leogym.configs import names
-from leogym.configs.errors import OneLineParser, reports_input_errors
+from leogym.configs.command_line import OneLineParser
+from leogym.configs.errors import reports_input_errors
 from leogym.configs.suite import Suite
 from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.runs import inputs, plan

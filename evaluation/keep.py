@@ -13,7 +13,8 @@ from matplotlib import rc_context
 from matplotlib.lines import Line2D
 
 from leogym.configs.atomic import write_atomically
-from leogym.configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
+from leogym.configs.command_line import OneLineParser, as_folder
+from leogym.configs.errors import InputError, reports_input_errors
 from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.papers import table as claims
 from leogym.evaluation.papers.verdicts import verdicts

@@ -1,22 +1,41 @@
 """``python -m kernel_bridge check|clean|lab|tunnel``."""
 
-from leogym.configs.errors import OneLineParser, reports_input_errors
+from leogym.configs.command_line import OneLineParser
+from leogym.configs.errors import reports_input_errors
 from leogym.kernel_bridge.check import check
 from leogym.kernel_bridge.clean import clean
 from leogym.kernel_bridge.lab import lab_command
 from leogym.kernel_bridge.tunnel import tunnel_command
 
 
-@reports_input_errors
-def main() -> int:
-    """Run the command line of this process."""
-    parser = OneLineParser(prog="python -m kernel_bridge", description=__doc__)
+PROGRAM = "python -m kernel_bridge"
+
+
+def parser(program: str = PROGRAM) -> OneLineParser:
+    """Return the command line's parser; ``program`` is the command as the user calls it."""
+    parser = OneLineParser(
+        prog=program,
+        description="Runs on real TCP: check and clean the machine, the lab, and tunnels.",
+        examples=(
+            "check",
+            "lab run SCENARIO.yaml --out runs/lab",
+            "tunnel run --seconds 5 --logs runs/tunnel",
+        ),
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="check|clean|lab|tunnel")
-    commands.add_parser("check", help="report what this machine has and lacks for runs on real TCP")
-    commands.add_parser("clean", help="remove what killed runs left, and list it")
+    commands.add_parser(
+        "check", help="report what this machine has and lacks for runs on real TCP", examples=("",)
+    )
+    commands.add_parser("clean", help="remove what killed runs left, and list it", examples=("",))
     lab_command.add_to(commands)
     tunnel_command.add_to(commands)
-    options = parser.parse_args()
+    return parser
+
+
+@reports_input_errors
+def main(program: str = PROGRAM) -> int:
+    """Run the command line of this process; ``program`` is how the user calls it."""
+    options = parser(program).parse_args()
     carry_out = {"lab": lab_command.carry_out, "tunnel": tunnel_command.carry_out}.get(options.command)
     if carry_out is not None:
         print("\n".join(carry_out(options)))

@@ -4,34 +4,57 @@ import argparse
 import json
 import shlex
 import sys
-import textwrap
 from pathlib import Path
 from typing import get_args
 
 import leosim
 
-from leogym.configs.errors import InputError, OneLineParser, number, reports_input_errors
-from leogym.traces import plot
+from leogym.configs.command_line import OneLineParser, number
+from leogym.configs.errors import InputError, reports_input_errors
+from leogym.traces import listed, plot
 from leogym.traces.capacity import settings as capacity_spec
 from leogym.traces.formats import cli as exchange_cli
-from leogym.traces.orbit import constellation, ground
+from leogym.traces.orbit import ground
 from leogym.traces.orbit.legs import Delays
 from leogym.traces.path import batch, cache, named_paths, path_trace, physics, shared, spec, synth
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = OneLineParser(
-        prog="python -m traces", description="Path traces: orbits to delay, outages and capacity."
-    )
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=OneLineParser)
-    commands.add_parser("list", help="list named paths, constellations and cities", allow_abbrev=False)
+PROGRAM = "python -m traces"
 
-    build = commands.add_parser("build", help="build a path trace", allow_abbrev=False)
+
+def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
+    """Return the command line's parser; ``program`` is the command as the user calls it."""
+    parser = OneLineParser(
+        prog=program,
+        description="Path traces: orbits to delay, outages and capacity.",
+        examples=(
+            "list",
+            "build sd-ny-isl --duration 300 --out sd-ny.csv",
+            "plot sd-ny.csv --out globe.html",
+        ),
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    lists = commands.add_parser(
+        "list",
+        help="list named paths, constellations and cities",
+        examples=("", "Frankfurt"),
+    )
+    lists.add_argument("city", nargs="?", metavar="CITY", help="only cities with such a name")
+
+    build = commands.add_parser(
+        "build",
+        help="build a path trace",
+        examples=(
+            "sd-ny-bp --duration 600 --out path.csv",
+            "--from Sydney --to -36.85,174.76 --duration 600 --out path.csv",
+            "--from Frankfurt --to NYC --capacity starlink --rain 20 --out rain.csv",
+        ),
+    )
     build.add_argument("name", nargs="?", help="a named path")
     build.add_argument("--all", action="store_true", help="every named path, to NAME.csv in the folder --out")
     build.add_argument("--jobs", type=int, metavar="N", help="processes for --all, default one per core")
-    build.add_argument("--from", dest="origin", metavar="LAT,LON", help="degrees, or a city's key")
-    build.add_argument("--to", dest="destination", metavar="LAT,LON")
+    build.add_argument("--from", dest="origin", metavar="CITY|LAT,LON", help="a city, or degrees")
+    build.add_argument("--to", dest="destination", metavar="CITY|LAT,LON")
     build.add_argument("--constellation", metavar="NAME|FILE", help="default starlink-1")
     build.add_argument("--links", choices=["isl", "bent-pipe"], help="default isl")
     build.add_argument("--attach", choices=["nearest", "shortest"], help="default nearest")
@@ -72,53 +95,31 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     check = commands.add_parser(
-        "check", help="check format and physics; exit with 1 and name line and rule", allow_abbrev=False
+        "check",
+        help="check format and physics; exit with 1 and name line and rule",
+        examples=("path.csv", "PATH.log --format leoem"),
     )
     check.add_argument("file", type=Path)
     check.add_argument("--format", choices=exchange_cli.CHECKS, help="check another tool's log instead")
 
     pairs = commands.add_parser(
-        "shared", help="build traces and a scenario for two paths that share links", allow_abbrev=False
+        "shared",
+        help="build traces and a scenario for two paths that share links",
+        examples=("ny,ldn 'ny,St. John's' --out runs/nyc", "sd-ny-isl lwc,ny --duration 60 --out runs/pairs"),
     )
     shared.add_arguments(pairs, number)
 
     exchange_cli.add(commands)
     synth.add(commands)
 
-    draw = commands.add_parser("plot", help="draw a path trace", allow_abbrev=False)
+    draw = commands.add_parser(
+        "plot", help="draw a path trace", examples=("sd-ny-bp --out path.png", "path.csv --out globe.html")
+    )
     draw.add_argument("file", help="a path trace file or a named path")
     draw.add_argument(
         "--out", type=Path, required=True, metavar="FILE", help=f"one of {', '.join(plot.FORMATS)}"
     )
     return parser
-
-
-def _list() -> int:
-    print(f"{'path':<12} {'from':<14} {'to':<14} {'links':<10} constellation")
-    for name in named_paths.names():
-        path = named_paths.spec(name)
-        print(
-            f"{name:<12} {path.from_site.name:<14} {path.to_site.name:<14} "
-            f"{path.links:<10} {path.constellation}"
-        )
-    print()
-    print(
-        f"{'constellation':<14} {'satellites':>10} {'altitude km':>12} {'inclination':>12} {'elevation':>10}"
-    )
-    for name in constellation.names():
-        data = constellation.load(name)
-        shell = data.shells[0]
-        print(
-            f"{name:<14} {len(data.elements.radius_km):>10} {shell.altitude_km:>12g} "
-            f"{shell.inclination_deg:>11g}° {data.min_elevation_deg:>9g}°"
-        )
-    print()
-    # Non-breaking spaces keep each city on one line.
-    cities = ", ".join(f"{key} ({site.name})".replace(" ", "\xa0") for key, site in ground.cities().items())
-    print(textwrap.fill(f"cities: {cities}", 100, subsequent_indent="  ").replace("\xa0", " "))
-    print(f"gateways: {len(ground.gateways())}")
-    print(f"shared paths: {', '.join(shared.names())}")
-    return 0
 
 
 def _spec(arguments: argparse.Namespace) -> spec.PathSpec:
@@ -209,7 +210,7 @@ def _spec_of(trace: leosim.PathTrace) -> spec.PathSpec | None:
     if words[:4] != ["python", "-m", "traces", "build"]:
         return None
     try:
-        return _spec(_parser().parse_args(words[3:]))
+        return _spec(parser().parse_args(words[3:]))
     except InputError as error:
         print(f"no chains are drawn: cannot parse the trace's build command: {error}", file=sys.stderr)
         return None
@@ -222,14 +223,21 @@ def _plot(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def main() -> int:
-    """Run one command and return its exit status."""
-    arguments = _parser().parse_args()
-    if arguments.command == "list":
-        return _list()
-    runs = {"build": _build, "check": _check, "plot": _plot, "shared": shared.run, "synth": synth.run}
+@reports_input_errors
+def main(program: str = PROGRAM) -> int:
+    """Run the process's command line and return its exit status; ``program`` is how the user calls it."""
+    arguments = parser(program).parse_args()
+    runs = {
+        "list": listed.run,
+        "build": _build,
+        "check": _check,
+        "plot": _plot,
+        "shared": shared.run,
+        "synth": synth.run,
+        **exchange_cli.RUNS,
+    }
     try:
-        return {**runs, **exchange_cli.RUNS}[arguments.command](arguments)
+        return runs[arguments.command](arguments)
     except KeyboardInterrupt:
         # All writers are atomic.
         print(f"{arguments.command}: interrupted: nothing is half-written", file=sys.stderr)
@@ -237,4 +245,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(reports_input_errors(main)())
+    raise SystemExit(main())

@@ -5,6 +5,7 @@ import pkgutil
 
 from leogym.agents.training.scheme import Scheme
 from leogym.configs.errors import InputError
+from leogym.configs.nearest import instead
 
 HOMES = ("leogym.agents", "leogym.agents.baselines")  # packages whose subpackages can be schemes
 
@@ -25,5 +26,5 @@ def get(name: str) -> Scheme:
     """Return the scheme called ``name``; raise `InputError` if there is none."""
     known = schemes()
     if name not in known:
-        raise InputError(f"--agent: {name}: not an agent that this build trains ({', '.join(known)})")
+        raise InputError(f"--agent: {name}: not an agent that this build trains {instead(name, known)}")
     return known[name]

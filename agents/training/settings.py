@@ -13,8 +13,8 @@ import yaml
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from leogym import configs
+from leogym.configs import yaml_text
 from leogym.configs.errors import InputError, one_line
-from leogym.configs.exponents import with_exponents
 from leogym.configs.sampling import AstraeaSampling, Sampling
 from leogym.configs.scenario import load_yaml
 from leogym.configs.strict import Positive, Strict
@@ -155,7 +155,7 @@ Settings = TypeVar("Settings", bound=TrainSettings)
 
 def read_config(path: Path) -> dict[str, Any]:
     """Return the mapping in the YAML file at ``path``; an empty file gives an empty mapping."""
-    data = with_exponents(load_yaml(path))
+    data = load_yaml(path)
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -169,7 +169,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     if not equals or not key.strip():
         raise InputError(f"--set: {text}: must be KEY=VALUE")
     try:
-        return key.strip(), with_exponents(yaml.safe_load(value))
+        return key.strip(), yaml_text.parse(value)
     except (yaml.YAMLError, ValueError, RecursionError):  # invalid dates, deeply nested brackets
         raise InputError(f"--set: {key.strip()}: {value!r} is not YAML") from None
 

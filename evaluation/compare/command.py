@@ -1,32 +1,39 @@
 """The command line of ``evaluate.py compare RUN_A RUN_B``."""
 
+import argparse
 import shutil
 import sys
 from collections.abc import Sequence
 
-from leogym.configs.errors import InputError, OneLineParser, as_folder
+from leogym.configs.command_line import OneLineParser, as_folder
+from leogym.configs.errors import InputError
 from leogym.evaluation.compare import formats
 from leogym.evaluation.compare.changes import changes
 from leogym.evaluation.compare.effects import effects
 from leogym.evaluation.recorded.results import Results
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Print what changed between two evaluations; the exit status is 0 either way."""
-    parser = OneLineParser(
-        prog="evaluate.py compare",
+def parser(program: str) -> argparse.ArgumentParser:
+    """Return the parser of ``compare``; ``program`` is the command before it."""
+    found = OneLineParser(
+        prog=f"{program} compare",
         description="Show what changed between two evaluations, and whether it is significant.",
-        allow_abbrev=False,
+        examples=("runs/a runs/b", "runs/a runs/b --format csv"),
     )
-    parser.add_argument("a", type=as_folder, metavar="RUN_A", help="an evaluation's folder")
-    parser.add_argument("b", type=as_folder, metavar="RUN_B", help="another evaluation's folder")
-    parser.add_argument(
+    found.add_argument("a", type=as_folder, metavar="RUN_A", help="an evaluation's folder")
+    found.add_argument("b", type=as_folder, metavar="RUN_B", help="another evaluation's folder")
+    found.add_argument(
         "--format",
         choices=("text", "markdown", "csv"),
         default="text",
         help="text and markdown show significant differences, csv all (default: text)",
     )
-    options = parser.parse_args(arguments)
+    return found
+
+
+def run(arguments: Sequence[str], program: str = "evaluate.py") -> int:
+    """Print what changed between two evaluations; the exit status is 0 either way."""
+    options = parser(program).parse_args(arguments)
     a, b = Results.read(options.a), Results.read(options.b)
     try:
         found = effects(a.runs, b.runs)

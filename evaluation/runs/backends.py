@@ -13,6 +13,7 @@ import leosim
 
 from leogym import kernel_bridge
 from leogym.configs.errors import InputError
+from leogym.configs.nearest import instead
 from leogym.configs.scenario import Scenario
 from leogym.kernel_bridge.host import schemes
 from leogym.kernel_bridge.lab import image, qemu
@@ -228,7 +229,7 @@ BACKENDS: dict[str, type[Simulator] | type[RealTcp] | type[Lab]] = {
 def backend(name: str) -> type[Simulator] | type[RealTcp] | type[Lab]:
     """Return the backend called ``name``, or raise an `InputError` that lists all."""
     if name not in BACKENDS:
-        raise InputError(f"--backend: {name}: not a backend that this build runs ({', '.join(BACKENDS)})")
+        raise InputError(f"--backend: {name}: not a backend that this build runs {instead(name, BACKENDS)}")
     return BACKENDS[name]
 
 

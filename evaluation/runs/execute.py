@@ -1,7 +1,6 @@
 """Run a plan on this machine's cores or as tasks on a Ray cluster."""
 
 import logging
-import os
 import socket
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -9,6 +8,7 @@ from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
 from leogym.configs.errors import InputError
+from leogym.configs.machine import cores
 from leogym.evaluation.runs.backends import Backend, Inputs, backend, measure
 from leogym.evaluation.runs.plan import Run
 from leogym.kernel_bridge.runner.stop import Stop
@@ -148,12 +148,7 @@ def _on_threads(
 
 def jobs_here(kind: type[Backend], jobs: int) -> int:
     """Return how many runs of a backend run at a time on this machine, given ``--jobs``."""
-    return jobs or (1 if kind.real_time else available_cores())
-
-
-def available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0))
+    return jobs or (1 if kind.real_time else cores())
 
 
 def _run_remotely(name: str, inputs: Inputs, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:

@@ -12,9 +12,19 @@ import leosim
 from leogym import agents
 from leogym.agents.training import registry
 from leogym.configs.errors import InputError, printable
-from leogym.configs.suite import Suite
+from leogym.configs.nearest import instead
+from leogym.configs.suite import LISTED_BY, Suite
 
 POLICY_FILES = ("policy.onnx", "policy.json")
+
+GROUPS = {
+    "all": "classic and learned",
+    "classic": "every scheme that runs without a policy, but udp, which does not control congestion",
+    "learned": "the policies that come with LeoGym",
+}
+"""Names that ``--schemes`` takes for several schemes, with what they stand for."""
+
+UDP = "udp"
 
 LEARNED = {
     "astraea": "Astraea (Liao et al., EuroSys 2024): multi-agent reinforcement learning for fairness; "
@@ -66,6 +76,8 @@ class Contestants:
 
     names: list[str] | None
     policies: dict[str, Policy]
+    left_out: tuple[str, ...] = ()
+    """Members of `GROUPS` that the backend does not run."""
 
 
 def about(name: str, policy: Policy | None) -> str:
@@ -83,14 +95,26 @@ def about(name: str, policy: Policy | None) -> str:
 def parse(text: str, known: list[str]) -> Contestants:
     """Return the schemes of ``NAME,NAME=PATH,…``, with their policies loaded and checked.
 
-    A name not among the backend's ``known`` schemes stands for that agent's shipped policy. An `InputError`
-    names an unknown scheme, a repeated name, or a policy that cannot be loaded.
+    A name not among the backend's ``known`` schemes stands for that agent's shipped policy. A name of
+    `GROUPS` adds its members that are not named elsewhere.
+
+    Raises:
+        InputError: a scheme is unknown or a duplicate, or a policy cannot be loaded.
     """
     names: list[str] = []
     policies: dict[str, Policy] = {}
+    left_out: list[str] = []
     ours = shipped()
-    for item in filter(None, (part.strip() for part in text.split(","))):
+    items = [item for item in (part.strip() for part in text.split(",")) if item]
+    given = {item.partition("=")[0] for item in items}
+    for item in items:
         name, equals, path = item.partition("=")
+        if item in GROUPS:
+            members = [one for one in members_of(item) if one not in given and one not in names]
+            names += [one for one in members if one in known or one in ours]
+            policies |= {one: load_policy(ours[one]) for one in members if one not in known and one in ours}
+            left_out += [one for one in members if one not in known and one not in ours]
+            continue
         if name in names:
             raise InputError(f"--schemes: {name}: is a duplicate")
         if equals and name in known:
@@ -104,7 +128,13 @@ def parse(text: str, known: list[str]) -> Contestants:
         names.append(name)
     if not names:
         raise InputError("--schemes: (empty): must name at least one scheme")
-    return Contestants(names, policies)
+    return Contestants(names, policies, tuple(left_out))
+
+
+def members_of(group: str) -> list[str]:
+    """Return the schemes of one of `GROUPS`, whatever the backend."""
+    classic = [name for name in leosim.schemes() if name != UDP]
+    return {"classic": classic, "learned": [*shipped()], "all": [*classic, *shipped()]}[group]
 
 
 def of_suites(suites: Iterable[Suite]) -> Contestants:
@@ -118,8 +148,9 @@ def require_known(name: str, source: str, known: Collection[str]) -> None:
     """Raise an `InputError` that lists the ``known`` schemes unless ``name`` is one."""
     if name not in known:
         raise InputError(
-            f"{source}: {name}: not a scheme that this backend runs ({', '.join(known)}; "
-            f"a trained policy is given as --schemes {name}=PATH)"
+            f"{source}: {name}: not a scheme that this backend runs "
+            f"{instead(name, [*known, *shipped()], LISTED_BY)}; "
+            f"a trained policy is given as --schemes {name}=PATH"
         )
 
 

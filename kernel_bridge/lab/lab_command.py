@@ -21,14 +21,22 @@ from leogym.traces.path import cache
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     """Add ``lab`` and its subcommands to a command line."""
-    lab = commands.add_parser("lab", help="a stock Linux kernel in virtual time")
+    lab = commands.add_parser(
+        "lab",
+        help="a stock Linux kernel in virtual time",
+        examples=("check", "build", "run SCENARIO.yaml --seed 2"),
+    )
     does = lab.add_subparsers(dest="lab", required=True, metavar="check|build|run")
-    does.add_parser("check", help="report what this machine lacks, and the image's kernel and schemes")
-    build = does.add_parser("build", help="build the guest's image, without root")
+    does.add_parser(
+        "check", help="report what this machine lacks, and the image's kernel and schemes", examples=("",)
+    )
+    build = does.add_parser("build", help="build the guest's image, without root", examples=("",))
     build.add_argument("--kernel", type=Path, metavar="FILE", help="a kernel, instead of the distribution's")
     build.add_argument("--modules", type=Path, metavar="DIR", help="the kernel's lib/modules/VERSION")
     build.add_argument("--shell", type=Path, metavar="FILE", help="a static busybox")
-    run = does.add_parser("run", help="run a scenario")
+    run = does.add_parser(
+        "run", help="run a scenario", examples=("SCENARIO.yaml --out runs/lab", "SCENARIO.yaml --seed 2")
+    )
     run.add_argument("scenario", type=Path, metavar="SCENARIO", help="a scenario's YAML file")
     run.add_argument("--seed", type=int, metavar="S", help="seed, instead of the scenario's")
     run.add_argument("--out", type=Path, metavar="DIR", help="folder for the run log")

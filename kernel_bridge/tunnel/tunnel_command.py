@@ -18,13 +18,25 @@ from leogym.results.measurement import Measurement
 
 def add_to(commands: Any) -> None:
     """Add the command ``tunnel`` to a parser."""
-    parser = commands.add_parser("tunnel", help="measure a path through pantheon-tunnel")
+    parser = commands.add_parser(
+        "tunnel",
+        help="measure a path through pantheon-tunnel",
+        examples=("run --seconds 5 --logs runs/tunnel", "read SENDER RECEIVER --scheme cubic"),
+    )
     kinds = parser.add_subparsers(dest="tunnel", required=True, metavar="run|read")
-    runs = kinds.add_parser("run", help="run one flow through a tunnel on this machine: a tunnel's overhead")
+    runs = kinds.add_parser(
+        "run",
+        help="run one flow through a tunnel on this machine: a tunnel's overhead",
+        examples=("--seconds 5 --logs runs/tunnel",),
+    )
     runs.add_argument("--scheme", default="cubic", help="the kernel's congestion control (default: cubic)")
     runs.add_argument("--seconds", type=float, default=10.0, help="how long the flow sends (default: 10)")
     runs.add_argument("--logs", type=Path, required=True, metavar="DIR", help="folder for both ends' logs")
-    reads = kinds.add_parser("read", help="make a run log from the logs of both ends")
+    reads = kinds.add_parser(
+        "read",
+        help="make a run log from the logs of both ends",
+        examples=("SENDER RECEIVER --scheme cubic --series series.parquet",),
+    )
     reads.add_argument("sender", type=Path, help="folder with ingress.log and egress.log of the sending end")
     reads.add_argument("receiver", type=Path, help="the same for the receiving end")
     reads.add_argument("--scheme", default="unknown", help="the sender's congestion control")

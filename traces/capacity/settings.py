@@ -6,10 +6,10 @@ import argparse
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from leogym.configs.errors import number
-from leogym.configs.strict import Probability, Strict
+from leogym.configs.command_line import number
+from leogym.configs.strict import Probability, Range, Strict
 
 FLAGS = {
     "seed": "--seed",
@@ -25,7 +25,7 @@ FLAGS = {
 class ConditionsSpec(Strict):
     """Capacity, loss and rain of a path."""
 
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    seed: Annotated[int, Range(ge=0, lt=2**63)] = 0
     capacity: Literal["constant", "starlink", "uniform-steps"] = "constant"
     """Capacity model, documented in its file in `traces.capacity`."""
     terminal_at: Literal["from", "to"] = "to"

@@ -31,14 +31,21 @@ CHECKS = ("leoem",)  # formats that ``check --format`` supports
 def add(commands: argparse._SubParsersAction) -> None:
     """Add both subcommands."""
     out = commands.add_parser(
-        "export", help="write a path trace in another tool's format", allow_abbrev=False
+        "export",
+        help="write a path trace in another tool's format",
+        examples=(
+            "sd-ny-bp --format mahimahi --out runs/shells",
+            "path.csv --format netem-trace --out runs/netem",
+        ),
     )
     out.add_argument("file", help="a path trace file or a named path")
     out.add_argument("--format", required=True, choices=exchange.EXPORTS)
     out.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new or empty folder")
 
     into = commands.add_parser(
-        "import", help="convert another tool's trace to a path trace", allow_abbrev=False
+        "import",
+        help="convert another tool's trace to a path trace",
+        examples=("PATH.log --format leoem --out path.csv", "runs/shells --format mahimahi --out path.csv"),
     )
     into.add_argument("file", type=Path, help="a file, or for mahimahi and leoreplayer an exported folder")
     into.add_argument("--format", required=True, choices=exchange.IMPORTS)

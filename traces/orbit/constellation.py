@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from leogym.configs.errors import InputError, one_line
+from leogym.configs.nearest import instead
 from leogym.configs.scenario import load_yaml
-from leogym.configs.strict import Strict
+from leogym.configs.strict import Range, Strict
 from leogym.traces.orbit import tle
 from leogym.traces.orbit.earth import EARTH_MU_KM3_PER_S2, EARTH_RADIUS_KM
 
@@ -28,26 +29,26 @@ _TLE_DECIMALS = 4  # decimals of angles in degrees
 _TLE_SUFFIXES = {".tle", ".txt", ".3le", ".2le"}
 _TLE_MIN_ELEVATION_DEG = 25.0
 
-Altitude = Annotated[float, Field(ge=160, le=50_000, allow_inf_nan=False)]
-Degrees = Annotated[float, Field(ge=0, le=180, allow_inf_nan=False)]
-Elevation = Annotated[float, Field(ge=0, lt=90, allow_inf_nan=False)]
+Altitude = Annotated[float, Range(ge=160, le=50_000)]
+Degrees = Annotated[float, Range(ge=0, le=180)]
+Elevation = Annotated[float, Range(ge=0, lt=90)]
 
 
 class Shell(Strict):
     """Circular orbits of one altitude and inclination: evenly spread planes, evenly spread satellites."""
 
-    planes: Annotated[int, Field(ge=1, le=1000)]
-    satellites_per_plane: Annotated[int, Field(ge=1, le=1000)]
+    planes: Annotated[int, Range(ge=1, le=1000)]
+    satellites_per_plane: Annotated[int, Range(ge=1, le=1000)]
     altitude_km: Altitude
     inclination_deg: Degrees
-    raan_span_deg: Annotated[float, Field(gt=0, le=360, allow_inf_nan=False)] = 360.0
+    raan_span_deg: Annotated[float, Range(gt=0, le=360)] = 360.0
     """Angle over which the ascending nodes spread: 360 for a Walker delta, 180 for a Walker star."""
-    phasing: Annotated[int, Field(ge=0)] | Literal["alternate"] = 0
+    phasing: Annotated[int, Range(ge=0)] | Literal["alternate"] = 0
     """Walker's F: a satellite leads its western neighbour by F / planes slots.
     ``alternate``: odd planes lead by half a slot."""
     isl_slot_shift: int = 0
     """Slot of the laser neighbour in the next plane minus the satellite's own slot."""
-    mean_motion_rev_per_day: Annotated[float, Field(gt=0.01, le=18, allow_inf_nan=False)] | None = None
+    mean_motion_rev_per_day: Annotated[float, Range(gt=0.01, le=18)] | None = None
     """For SGP4 orbits: Kozai's mean motion, as in two-line elements. Kepler's by default."""
 
     @property
@@ -99,9 +100,9 @@ class Constellation(Strict):
     """``sgp4`` propagates shells by SGP4 too, from elements with eccentricity 1e-7, as Hypatia does."""
     isl: Literal["plus-grid", "none"] = "plus-grid"
     """``plus-grid``: lasers to two neighbours in the plane and one in each adjacent plane."""
-    isl_max_km: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    isl_max_km: Annotated[float, Range(gt=0)] | None = None
     """Maximum length of a laser link, if the equipment rather than the horizon limits it."""
-    isl_min_altitude_km: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 80.0
+    isl_min_altitude_km: Annotated[float, Range(ge=0)] = 80.0
     """Laser links stay above this altitude, because the atmosphere bends and absorbs them."""
     shells: list[Shell] = Field(default=[])
     tle_file: str | None = None
@@ -228,7 +229,8 @@ def load(name_or_file: str) -> Constellation:
         path = Path(name_or_file)
     else:
         raise InputError(
-            f"constellation: {name_or_file!r}: neither a file nor one of {', '.join(known)}"
+            f"constellation: {name_or_file!r}: neither a file nor a known constellation "
+            f"{instead(name_or_file, known, 'leogym traces list')}"
         ) from None
     if path.suffix.lower() in _TLE_SUFFIXES:
         found = Constellation(

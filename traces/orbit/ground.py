@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from leogym.configs.errors import InputError, one_line
-from leogym.configs.strict import Strict
+from leogym.configs.strict import Range, Strict
 from leogym.traces.orbit.earth import EARTH_RADIUS_KM, FLATTENING
 
 FOLDER = Path(__file__).resolve().parents[1] / "data"
@@ -26,8 +26,8 @@ class Site(Strict):
     """A point on the ground."""
 
     name: str
-    lat_deg: Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]  # north is positive
-    lon_deg: Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]  # east is positive
+    lat_deg: Annotated[float, Range(ge=-90, le=90)]  # north is positive
+    lon_deg: Annotated[float, Range(ge=-180, le=180)]  # east is positive
 
 
 def _rows(name: str) -> list[dict[str, str]]:

@@ -149,11 +149,11 @@ def test_shells_of_one_constellation_are_numbered_one_after_the_other(tmp_path):
         ("{name: x}", "source: Field required"),
         (
             "{name: x, source: x, min_elevation_deg: 95, shells: []}",
-            "min_elevation_deg: Input should be less than 90",
+            "min_elevation_deg: must be a number at least 0 and below 90",
         ),
         (
             "{name: x, source: x, min_elevation_deg: .nan, shells: []}",
-            "min_elevation_deg: Input should be a finite",
+            "min_elevation_deg: must be a number at least 0 and below 90",
         ),
         ("{name: x, source: x, min_elevation_deg: 5, shells: [], colour: red}", "unknown key"),
         ("{", "not YAML"),

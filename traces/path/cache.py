@@ -14,6 +14,7 @@ from pathlib import Path
 import leosim
 
 from leogym.configs.errors import InputError
+from leogym.configs.nearest import instead
 from leogym.traces.path import named_paths, path_trace, shared, synth
 
 MAX_BYTES = 1 << 30  # larger files are refused, because files are read into memory whole
@@ -50,8 +51,8 @@ def file(name_or_file: str) -> Path:
     if not named_paths.is_named(name_or_file) and synthetic is None:
         path = Path(name_or_file)
         if not path.is_file():
-            known = ", ".join([*named_paths.names(), *synth.PRESETS])
-            raise InputError(f"{name_or_file}: trace: neither a file nor a named path ({known})")
+            told = instead(name_or_file, [*named_paths.names(), *synth.PRESETS], named_paths.LISTED_BY)
+            raise InputError(f"{name_or_file}: trace: neither a file nor a named path {told}")
         return path
     path = _built(name_or_file)
     if not path.is_file():
@@ -111,8 +112,8 @@ def _stretch(owner: str, name: str) -> Path:
                     shared.write_traces(wanted, shared.split(wanted.specs), whole)
                     os.replace(whole, path.parent)
     if not path.is_file():
-        known = ", ".join(sorted(f"{owner}/{file.stem}" for file in path.parent.glob("*.csv")))
-        raise InputError(f"{name}: trace: no such stretch (there are: {known})")
+        known = sorted(f"{owner}/{file.stem}" for file in path.parent.glob("*.csv"))
+        raise InputError(f"{name}: trace: no such stretch {instead(name, known)}")
     return path
 
 

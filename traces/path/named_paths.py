@@ -1,9 +1,13 @@
 """Paths that scenarios use by name."""
 
 from leogym.configs.errors import InputError
+from leogym.configs.nearest import instead
 from leogym.traces.orbit import constellation, ground
 from leogym.traces.orbit.legs import FLAT
 from leogym.traces.path.spec import PathSpec
+
+LISTED_BY = "leogym traces list"
+"""The command that lists all paths, constellations and cities."""
 
 _PAIRS = {
     "sd-ny-isl": ("sd", "ny", "isl"),
@@ -41,10 +45,10 @@ def spec(name: str) -> PathSpec:
     place, tilde, delays = name.partition("~")
     path, at, shell = place.partition("@")
     if path not in _PAIRS:
-        raise InputError(f"path: {name!r}: no such named path (there are: {', '.join(_PAIRS)})")
+        raise InputError(f"path: {name!r}: no such named path {instead(path, _PAIRS)}")
     if at and shell not in constellation.names():
-        known = ", ".join(constellation.names())
-        raise InputError(f"path: {name!r}: no such constellation (there are: {known})")
+        told = instead(shell, constellation.names(), LISTED_BY)
+        raise InputError(f"path: {name!r}: no such constellation {told}")
     if tilde and delays != FLAT:
         raise InputError(f"path: {name!r}: only {FLAT} may follow ~")
     origin, destination, links = _PAIRS[path]

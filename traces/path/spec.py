@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, Field, ValidationError, model_validator
 
 from leogym.configs.errors import InputError, one_line
+from leogym.configs.strict import Range
 from leogym.traces.capacity.settings import ConditionsSpec
 from leogym.traces.orbit.ground import Site
 from leogym.traces.orbit.legs import FLAT, Delays
@@ -41,22 +42,22 @@ class PathSpec(ConditionsSpec):
     delays: Delays = "straight"
     """``leoem-flat``: legs to the ground lose the z axis, as in LeoEM's published paths
     (`traces.orbit.legs`). ``traces check`` refuses such traces."""
-    reattach_s: Annotated[Finite, Field(gt=0, le=3600)] | None = None
+    reattach_s: Annotated[float, Range(gt=0, le=3600)] | None = None
     """Seconds between re-selections; by default 15 for ``nearest``, and one step for ``shortest``."""
-    reattach_phase_s: Annotated[Finite, Field(ge=0, lt=3600)] = 0.0
+    reattach_phase_s: Annotated[float, Range(ge=0, lt=3600)] = 0.0
     """Offset of re-selections from multiples of ``reattach_s``: 12 gives Starlink's :12 :27 :42 :57 if the
     epoch is a full minute."""
-    route_s: Annotated[Finite, Field(gt=0, le=60)] = DEFAULT_ROUTE_S
-    min_elevation_deg: Annotated[Finite, Field(ge=0, lt=90)] | None = None
+    route_s: Annotated[float, Range(gt=0, le=60)] = DEFAULT_ROUTE_S
+    min_elevation_deg: Annotated[float, Range(ge=0, lt=90)] | None = None
     """The constellation's by default."""
-    max_slant_km: Annotated[Finite, Field(gt=0)] | None = None
+    max_slant_km: Annotated[float, Range(gt=0)] | None = None
     """Limits reach by distance instead of elevation."""
     epoch: AwareDatetime = DEFAULT_EPOCH
-    start_s: Annotated[Finite, Field(ge=0, le=1e8)] = 0.0
+    start_s: Annotated[float, Range(ge=0, le=1e8)] = 0.0
     """The trace's first row, in seconds since the epoch."""
-    duration_s: Annotated[Finite, Field(gt=0, le=1e7)] = DEFAULT_DURATION_S
-    step_ms: Annotated[int, Field(ge=1, le=60_000)] = 100
-    capacity_mbps: Annotated[Finite, Field(gt=0, le=1e6)] = 100.0
+    duration_s: Annotated[float, Range(gt=0, le=1e7)] = DEFAULT_DURATION_S
+    step_ms: Annotated[int, Range(ge=1, le=60_000)] = 100
+    capacity_mbps: Annotated[float, Range(gt=0, le=1e6)] = 100.0
     """Both ways."""
     report_error: str = announcement.DEFAULT
     """Error of predicted handover times, see `traces.path.announcement.ReportError`."""

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
-from leogym.configs.errors import InputError, number, one_line
+from leogym.configs.command_line import number
+from leogym.configs.errors import InputError, one_line
+from leogym.configs.nearest import instead
 from leogym.configs.output_file import whole_file
-from leogym.configs.strict import NonNegative, Positive, Probability, Strict
+from leogym.configs.strict import NonNegative, Positive, Probability, Range, Strict
 from leogym.configs.units import NS_PER_S
 from leogym.traces.capacity import starlink, uniform_steps
 from leogym.traces.capacity.loss import ConstantLoss, GilbertElliott
@@ -26,7 +28,7 @@ from leogym.traces.capacity.span import Grid, Model, View
 from leogym.traces.capacity.starlink import Starlink
 from leogym.traces.capacity.uniform_steps import UniformSteps
 
-Range = tuple[float, float]
+Pair = tuple[float, float]
 
 _STEPS: dict[str, Any] = {"capacity_mbps": uniform_steps.CAPACITY_MBPS, "rtt_ms": uniform_steps.RTT_MS}
 _DELAYS_MS = starlink.BASE_DELAY_MS
@@ -70,15 +72,15 @@ class SynthSpec(Strict):
 
     name: str
     """One of `PRESETS`."""
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    duration_s: Annotated[float, Field(gt=0, le=86_400)] = 300.0
-    period_s: Annotated[float, Field(ge=1, le=86_400)] = 15.0
+    seed: Annotated[int, Range(ge=0, lt=2**63)] = 0
+    duration_s: Annotated[float, Range(gt=0, le=86_400)] = 300.0
+    period_s: Annotated[float, Range(ge=1, le=86_400)] = 15.0
     """Period of all draws."""
     rtt_ms: tuple[Positive, Positive]
     """Minimum and maximum base RTT, drawn uniformly; the one-way delay is half of it."""
     capacity_mbps: tuple[NonNegative, NonNegative] | None = None
     """Minimum and maximum capacity, both ways; ``starlink`` has its own."""
-    capacity_scale: Annotated[float, Field(ge=0.01, le=100)] = 1.0
+    capacity_scale: Annotated[float, Range(ge=0.01, le=100)] = 1.0
     """Factor on ``starlink``'s capacity."""
     max_loss: Probability = 0.0
     """Loss per packet, drawn uniformly from 0 to this."""
@@ -92,7 +94,7 @@ class SynthSpec(Strict):
     @model_validator(mode="after")
     def _ranges(self) -> SynthSpec:
         if self.name not in PRESETS:
-            raise ValueError(f"name: {self.name!r}: must be one of {', '.join(PRESETS)}")
+            raise ValueError(f"name: {self.name!r}: no such preset {instead(self.name, PRESETS)}")
         for field, pair in (("rtt_ms", self.rtt_ms), ("capacity_mbps", self.capacity_mbps)):
             if pair is not None and not pair[0] <= pair[1] <= 1e4:
                 raise ValueError(f"{field}: must be LOW,HIGH with LOW <= HIGH <= 10000")
@@ -242,7 +244,14 @@ def write(spec: SynthSpec, out: Path) -> int:
 
 def add(commands: Any) -> None:
     """Add the subcommand ``synth``."""
-    parser = commands.add_parser("synth", help="make a path trace without an orbit", allow_abbrev=False)
+    parser = commands.add_parser(
+        "synth",
+        help="make a path trace without an orbit",
+        examples=(
+            "uniform-steps --rtt-ms 5,100 --out steps.csv",
+            "starlink --duration 60 --out starlink.csv",
+        ),
+    )
     parser.add_argument("name", help=", ".join(PRESETS))
     parser.add_argument("--seed", type=int, metavar="N", help="default 0")
     parser.add_argument("--duration", type=number, dest="duration_s", metavar="S", help="default 300")
@@ -266,7 +275,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _range(text: str) -> Range:
+def _range(text: str) -> Pair:
     try:
         low, *rest = map(float, text.split(","))
         (high,) = rest or (low,)

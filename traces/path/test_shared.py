@@ -203,7 +203,7 @@ def test_a_written_scenario_runs_and_both_flows_get_through(tmp_path):
         (["sd,ny", "sd,atlantis", "--out", "x"], "shared: 'sd,atlantis': must be FROM,TO"),
         (
             ["sd,ny", "lwc,ny", "--duration", "-1", "--out", "x"],
-            "shared: duration_s: Input should be greater",
+            "shared: duration_s: must be a number above 0",
         ),
         (
             ["sd,ny", "lwc,ny", "--duration", "30", "--out", "file/x"],

@@ -243,7 +243,11 @@ impl Scenario {
     }
 
     fn validate(&self) -> Result<(), ScenarioError> {
-        self.check("duration_s", self.duration_s > 0.0 && self.duration_s < MAX_SECONDS, "must be positive")?;
+        self.check(
+            "duration_s",
+            self.duration_s > 0.0 && self.duration_s < MAX_SECONDS,
+            "must be above 0 and below 3.2e9",
+        )?;
         let jitter_ok = (0.0..=1e6).contains(&self.host_jitter_us);
         self.check("host_jitter_us", jitter_ok, "must be within 0 and 1e6")?;
         self.check("links", !self.links.is_empty(), "at least one is needed")?;
@@ -260,7 +264,7 @@ impl Scenario {
         for (index, event) in self.events.iter().enumerate() {
             let at = format!("events.{index}");
             let time_ok = event.at_s >= 0.0 && event.at_s < MAX_SECONDS;
-            self.check(&format!("{at}.at_s"), time_ok, "must not be negative")?;
+            self.check(&format!("{at}.at_s"), time_ok, "must be at least 0 and below 3.2e9")?;
             let flows_ok = event.reroute.flows.iter().all(|&flow| flow < self.flows.len());
             self.check(&format!("{at}.reroute.flows"), flows_ok, "must be indices of flows")?;
             let route = &event.reroute.route;
@@ -275,10 +279,10 @@ impl Scenario {
     fn validate_link(&self, at: &str, link: &LinkSpec) -> Result<(), ScenarioError> {
         self.validate_rate(at, link.rate_mbps)?;
         let delay_ok = link.delay_ms.is_none_or(|delay| (0.0..=1e7).contains(&delay));
-        self.check(&format!("{at}.delay_ms"), delay_ok, "must not be negative")?;
+        self.check(&format!("{at}.delay_ms"), delay_ok, "must be within 0 and 1e7")?;
         self.check(&format!("{at}.loss"), (0.0..=1.0).contains(&link.loss), "must be within 0 and 1")?;
         let offset_ok = (0.0..MAX_SECONDS).contains(&link.offset_s);
-        self.check(&format!("{at}.offset_s"), offset_ok, "must not be negative")?;
+        self.check(&format!("{at}.offset_s"), offset_ok, "must be at least 0 and below 3.2e9")?;
         let one = link.delay_ms.is_some() != link.trace.is_some();
         self.check(at, one, "give exactly one of delay_ms and trace")?;
         let rate_given = link.trace.is_some() || link.rate_mbps.is_some();
@@ -307,12 +311,12 @@ impl Scenario {
         self.validate_route(&format!("{at}.route"), &flow.route)?;
         self.validate_direction(&format!("{at}.direction"), flow, &flow.route)?;
         let start_ok = flow.start_s >= 0.0 && flow.start_s < self.duration_s;
-        self.check(&format!("{at}.start_s"), start_ok, "must be within the duration")?;
+        self.check(&format!("{at}.start_s"), start_ok, "must be at least 0 and below duration_s")?;
         let stop_ok = flow.stop_s.is_none_or(|stop| stop > flow.start_s && stop < MAX_SECONDS);
-        self.check(&format!("{at}.stop_s"), stop_ok, "must be after start_s")?;
+        self.check(&format!("{at}.stop_s"), stop_ok, "must be after start_s and below 3.2e9")?;
         let delay_ok = (0.0..=1e7).contains(&flow.extra_delay_ms);
-        self.check(&format!("{at}.extra_delay_ms"), delay_ok, "must not be negative")?;
-        self.check(&format!("{at}.count"), flow.count > 0, "must be positive")?;
+        self.check(&format!("{at}.extra_delay_ms"), delay_ok, "must be within 0 and 1e7")?;
+        self.check(&format!("{at}.count"), flow.count > 0, "must be at least 1")?;
         self.validate_source(at, flow)?;
         self.validate_transfers(at, flow)
     }
@@ -435,6 +439,6 @@ mod tests {
             r#"{"duration_s": 1, "links": {"a": {"rate_mbps": 1, "delay_ms": -1}},
                 "flows": [{"scheme": "cubic", "route": ["a"]}]}"#,
         );
-        assert_eq!(error, "scenario: links.a.delay_ms: must not be negative");
+        assert_eq!(error, "scenario: links.a.delay_ms: must be within 0 and 1e7");
     }
 }

@@ -111,8 +111,8 @@ impl Scenario {
         let one_size = sizes.iter().filter(|&&given| given).count() <= 1;
         self.check(at, one_size, "give one of bdp, packets and bytes")?;
         let bdp_ok = queue.bdp.is_none_or(|bdp| bdp > 0.0 && bdp < 1e6);
-        self.check(&format!("{at}.bdp"), bdp_ok, "must be positive")?;
-        self.check(&format!("{at}.packets"), queue.packets != Some(0), "must be positive")?;
+        self.check(&format!("{at}.bdp"), bdp_ok, "must be above 0 and below 1e6")?;
+        self.check(&format!("{at}.packets"), queue.packets != Some(0), "must be at least 1")?;
         let holds_packet = |bytes: Option<u64>| bytes.is_none_or(|bytes| bytes >= 1500);
         let rule = "must hold a packet of 1500 bytes";
         self.check(&format!("{at}.bytes"), holds_packet(queue.bytes), rule)?;
@@ -138,7 +138,7 @@ impl Scenario {
         self.check(&format!("{at}.flows"), flows_ok, "must be within 1 and 65536")?;
         let quantum_ok = queue.quantum_bytes.is_none_or(|bytes| (64..=1 << 20).contains(&bytes));
         self.check(&format!("{at}.quantum_bytes"), quantum_ok, "must be within 64 and 1048576")?;
-        self.check(&format!("{at}.depth_packets"), queue.depth_packets != Some(0), "must be positive")?;
+        self.check(&format!("{at}.depth_packets"), queue.depth_packets != Some(0), "must be at least 1")?;
         let bandwidth_ok = queue.bandwidth_mbps.is_none_or(|rate| rate > 1e-3 && rate < 1e7);
         self.check(&format!("{at}.bandwidth_mbps"), bandwidth_ok, "must be above 1e-3 and below 1e7")
     }

@@ -171,7 +171,7 @@ fn the_rules_of_the_way_back_are_named() {
         (
             r#""reverse": {"rate_mbps": 1, "queue": {"packets": 0}}"#,
             "forward",
-            "scenario: links.a.reverse.queue.packets: must be positive",
+            "scenario: links.a.reverse.queue.packets: must be at least 1",
         ),
         (
             r#""loss": 0"#,

@@ -119,7 +119,7 @@ fn the_scenario_that_is_damaged_here_is_valid() {
 #[test]
 fn every_rule_of_the_scenario_is_named_with_its_field() {
     let cases = [
-        (r#""duration_s": 1.5"#, r#""duration_s": 0"#, "two: duration_s: must be positive"),
+        (r#""duration_s": 1.5"#, r#""duration_s": 0"#, "two: duration_s: must be above 0 and below 3.2e9"),
         (
             r#""duration_s": 1.5"#,
             r#""duration_s": "long""#,
@@ -131,7 +131,7 @@ fn every_rule_of_the_scenario_is_named_with_its_field() {
             "scenario: line 1 column 45: invalid value: integer `-7`, expected u64",
         ),
         (r#""loss": 0.01"#, r#""loss": 1.5"#, "two: links.a.loss: must be within 0 and 1"),
-        (r#""delay_ms": 5"#, r#""delay_ms": -5"#, "two: links.a.delay_ms: must not be negative"),
+        (r#""delay_ms": 5"#, r#""delay_ms": -5"#, "two: links.a.delay_ms: must be within 0 and 1e7"),
         (r#""rate_mbps": 10, "#, "", "two: links.a.rate_mbps: a link without a trace needs it"),
         (
             r#""rate_mbps": 10"#,
@@ -143,7 +143,7 @@ fn every_rule_of_the_scenario_is_named_with_its_field() {
             r#""bdp": 1.0, "packets": 3"#,
             "two: links.a.queue: give one of bdp, packets and bytes",
         ),
-        (r#""packets": 40"#, r#""packets": 0"#, "two: links.b.queue.packets: must be positive"),
+        (r#""packets": 40"#, r#""packets": 0"#, "two: links.b.queue.packets: must be at least 1"),
         (
             r#""packets": 40"#,
             r#""bytes": 1499"#,
@@ -154,9 +154,13 @@ fn every_rule_of_the_scenario_is_named_with_its_field() {
             r#""trace": "path", "delay_ms": 1"#,
             "two: links.b: give exactly one of delay_ms and trace",
         ),
-        (r#""start_s": 0.5"#, r#""start_s": 1.5"#, "two: flows.0.start_s: must be within the duration"),
+        (
+            r#""start_s": 0.5"#,
+            r#""start_s": 1.5"#,
+            "two: flows.0.start_s: must be at least 0 and below duration_s",
+        ),
         (r#""stop_s": 1.0"#, r#""stop_s": 0.5"#, "two: flows.0.stop_s: must be after start_s"),
-        (r#""count": 2"#, r#""count": 0"#, "two: flows.0.count: must be positive"),
+        (r#""count": 2"#, r#""count": 0"#, "two: flows.0.count: must be at least 1"),
         (r#""route": ["b"]"#, r#""route": []"#, "two: flows.1.route: at least one link is needed"),
         (
             r#""name": "two""#,
