@@ -12,10 +12,14 @@ FEW = 12
 """A message lists all names up to this many."""
 
 
+_PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "_": "-"})
+"""What Unicode does not decompose."""
+
+
 def folded(text: str) -> str:
     """Normalize a name for comparison: drop case, accents and repeated blanks; ``_`` is ``-``."""
     plain = "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
-    return " ".join(plain.casefold().replace("_", "-").split())
+    return " ".join(plain.casefold().translate(_PLAIN).split())
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:

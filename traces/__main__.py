@@ -14,10 +14,8 @@ from leogym.configs.errors import InputError, reports_input_errors
 from leogym.traces import listed, plot
 from leogym.traces.capacity import settings as capacity_spec
 from leogym.traces.formats import cli as exchange_cli
-from leogym.traces.orbit import ground
 from leogym.traces.orbit.legs import Delays
 from leogym.traces.path import batch, cache, named_paths, path_trace, physics, shared, spec, synth
-
 
 PROGRAM = "python -m traces"
 
@@ -152,7 +150,7 @@ def _spec(arguments: argparse.Namespace) -> spec.PathSpec:
         )
     if not all(places):
         raise InputError("build: give a named path, or both --from and --to")
-    origin, destination = ground.parse(places[0], "--from"), ground.parse(places[1], "--to")
+    origin, destination = places.parse(places[0], "--from"), places.parse(places[1], "--to")
     return spec.parse({"name": "path", "from_site": origin, "to_site": destination, **fields}, "build")
 
 

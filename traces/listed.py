@@ -4,7 +4,8 @@ import argparse
 import textwrap
 
 from leogym.configs.errors import InputError
-from leogym.traces.orbit import constellation, ground
+from leogym.configs.nearest import instead
+from leogym.traces.orbit import constellation, ground, places
 from leogym.traces.path import named_paths, shared, synth
 
 WIDTH = 100
@@ -35,9 +36,24 @@ def run(arguments: argparse.Namespace) -> int:
         )
     print()
     # Non-breaking spaces keep each city on one line.
-    cities = ", ".join(f"{key} ({site.name})".replace(" ", "\xa0") for key, site in ground.cities().items())
+    best = places.best_known()
+    cities = ", ".join(f"{city.key} ({city.site.name})".replace(" ", "\xa0") for city in best)
     print(textwrap.fill(f"cities: {cities}", WIDTH, subsequent_indent="  ").replace("\xa0", " "))
+    print(f"  and {len(places.table()) - len(best)} more: {places.LISTED_BY}")
     print(f"gateways: {len(ground.gateways())}")
     print(f"shared paths: {', '.join(shared.names())}")
     print(f"paths without an orbit (synth): {', '.join(synth.PRESETS)}")
     return 0
+
+
+def _cities_like(text: str) -> None:
+    found = places.like(text)
+    if not found:
+        names = [name for city in places.table() for name in city.names]
+        raise InputError(
+            f"list: {text!r}: no city has such a name {instead(text, names, 'leogym traces list')}"
+        )
+    for city in found:
+        others = f" ({', '.join(city.aliases)})" if city.aliases else ""
+        at = f"{city.site.lat_deg:g},{city.site.lon_deg:g}"
+        print(f"{city.key:<20} {city.full_name}{others}, {at}")

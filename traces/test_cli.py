@@ -41,6 +41,37 @@ def test_build_and_check_agree(monkeypatch, capsys, tmp_path):
     assert "ok, " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("origin", ["-33.87,151.21", "Frankfurt"])
+def test_a_city_by_name_and_coordinates_that_begin_with_a_minus_need_no_other_form(
+    monkeypatch, capsys, tmp_path, origin
+):
+    out = tmp_path / "x.csv"
+    assert _run(monkeypatch, "build", "--from", origin, "--to", "-36.85,174.76", *SHORT, "--out", out) == 0, (
+        capsys.readouterr().err
+    )
+    pairs = [f"{origin},akl", "-33.87,151.21,akl", "--duration", "3", "--out", tmp_path / "pairs"]
+    if origin == "Frankfurt":
+        assert _run(monkeypatch, "shared", *pairs) == 0, capsys.readouterr().err
+
+
+def test_list_finds_cities_by_a_part_of_a_name(monkeypatch, capsys):
+    assert _run(monkeypatch, "list", "frankf") == 0
+    assert capsys.readouterr().out.startswith("fra                  Frankfurt am Main, Germany (Frankfurt, ")
+    assert _run(monkeypatch, "list", "Atlantis") == 2
+    assert "no city has such a name" in capsys.readouterr().err
+
+
+def test_a_wrong_word_is_answered_by_the_nearest(monkeypatch, capsys):
+    assert _run(monkeypatch, "plott") == 2
+    assert "invalid choice: 'plott' (nearest: plot" in capsys.readouterr().err
+    assert _run(monkeypatch, "build", "sd-ny-isp") == 2
+    assert "no such named path (nearest: sd-ny-isl" in capsys.readouterr().err
+    assert _run(monkeypatch, "export", "sd-ny-isl", "--format", "mahi", "--out", "x") == 2
+    assert "invalid choice: 'mahi' (nearest: mahimahi; there are: mahimahi, leo" in capsys.readouterr().err
+    assert _run(monkeypatch, "build", "sd-ny-isl", "--durations", "3") == 2
+    assert "unrecognized arguments: --durations 3 (nearest: --duration" in capsys.readouterr().err
+
+
 def test_check_names_file_line_and_rule_and_ends_with_1(monkeypatch, capsys, trace):
     lines = trace.read_text().split("\n")
     lines[5] = lines[5].replace(lines[5].split(",")[1], "2.5", 1)
@@ -91,7 +122,10 @@ def test_check_names_file_line_and_rule_and_ends_with_1(monkeypatch, capsys, tra
             ["build", "--from", "nan,0", "--to", "ny"],
             "--from: lat_deg: must be a number from -90 to 90, not nan",
         ),
-        (["build", "--from", "here", "--to", "ny"], "--from: 'here': must be LAT,LON in degrees or one of"),
+        (
+            ["build", "--from", "here", "--to", "ny"],
+            "--from: 'here': neither LAT,LON in degrees nor a known",
+        ),
         (
             ["build", "--from", "1,2", "--to", "1,2"],
             "build: to: is the same place as from",

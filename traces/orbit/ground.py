@@ -1,10 +1,9 @@
-"""Ground sites at sea level: cities, gateways, and any latitude and longitude."""
+"""Ground sites at sea level and their positions; gateways and coasts."""
 
 from __future__ import annotations
 
 import csv
 import json
-import unicodedata
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,9 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
-from leogym.configs.errors import InputError, one_line
 from leogym.configs.strict import Range, Strict
 from leogym.traces.orbit.earth import EARTH_RADIUS_KM, FLATTENING
 
@@ -30,25 +27,21 @@ class Site(Strict):
     lon_deg: Annotated[float, Range(ge=-180, le=180)]  # east is positive
 
 
-def _rows(name: str) -> list[dict[str, str]]:
+def rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a table in ``data/``."""
     with (FOLDER / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
-def _site(name: str, lat: str, lon: str) -> Site:
+def site(name: str, lat: str, lon: str) -> Site:
+    """Return a site whose coordinates are text."""
     return Site(name=name, lat_deg=float(lat), lon_deg=float(lon))
-
-
-@cache
-def cities() -> dict[str, Site]:
-    """Return the user sites by key, such as ``sd`` (``data/cities.csv`` names the source)."""
-    return {row["key"]: _site(row["name"], row["lat_deg"], row["lon_deg"]) for row in _rows("cities.csv")}
 
 
 @cache
 def gateways() -> list[Site]:
     """Return the gateways of bent-pipe paths (``data/gateways.csv`` names the sources)."""
-    return [_site(row["name"], row["lat_deg"], row["lon_deg"]) for row in _rows("gateways.csv")]
+    return [site(row["name"], row["lat_deg"], row["lon_deg"]) for row in rows("gateways.csv")]
 
 
 @cache
@@ -56,40 +49,6 @@ def coastlines() -> list[Floats]:
     """Return the world's coasts, at 1 to 110 million, as (longitude, latitude) lines of shape (points, 2)."""
     with (FOLDER / "coastlines.json").open(encoding="utf-8") as file:
         return [np.array(line) for line in json.load(file)["lines"]]
-
-
-def _folded(text: str) -> str:
-    """Normalize a name for comparison: drop case, accents and repeated blanks."""
-    plain = "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
-    return " ".join(plain.casefold().split())
-
-
-@cache
-def _by_text() -> dict[str, Site]:
-    by_name = {_folded(site.name): site for site in cities().values()}
-    return {**by_name, **cities()}
-
-
-def parse(text: str, field: str) -> Site:
-    """Parse a site: a city's key or name, ignoring case and accents, or ``LAT,LON`` in degrees.
-
-    Raises:
-        InputError: the text is none of these; the message names ``field``.
-    """
-    city = _by_text().get(_folded(text))
-    if city is not None:
-        return city
-    try:
-        lat, lon = (float(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(
-            f"{field}: {text!r}: must be LAT,LON in degrees or one of the {len(cities())} cities "
-            "that `python -m traces list` names"
-        ) from None
-    try:
-        return Site(name=f"{lat:g},{lon:g}", lat_deg=lat, lon_deg=lon)
-    except ValidationError as error:
-        raise InputError(one_line(field, error)) from None
 
 
 @dataclass(frozen=True)

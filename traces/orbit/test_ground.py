@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leogym.configs.errors import InputError
-from leogym.traces.orbit import ground
+from leogym.traces.orbit import ground, places
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 
@@ -30,7 +30,7 @@ def _km(first: ground.Site, second: ground.Site) -> float:
 def test_there_are_at_least_100_sites_each_with_a_country_and_a_source(name):
     rows = _rows(name)
     assert len(rows) >= 100
-    assert len({row["name"] for row in rows}) == len(rows)
+    assert len({(row["name"], row["country"]) for row in rows}) == len(rows)
     head = "".join(line for line in (DATA / name).read_text(encoding="utf-8").splitlines() if line[0] == "#")
     for row in rows:
         assert re.fullmatch("[A-Z]{2}", row["country"])
@@ -52,7 +52,7 @@ _PAPERS += ["Lagos", "Victoria", "Manila", "Dalian", "Saint Petersburg", "Paris"
 
 @pytest.mark.parametrize("name", _PAPERS)
 def test_the_cities_of_the_papers_are_there(name):
-    assert ground.parse(name, "site").name == name
+    assert places.parse(name, "site").name == name
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ def test_the_cities_of_the_papers_are_there(name):
     ],
 )
 def test_known_distances_between_cities_come_out(first, second, km):
-    assert _km(ground.parse(first, "a"), ground.parse(second, "b")) == pytest.approx(km, rel=0.02)
+    assert _km(places.parse(first, "a"), places.parse(second, "b")) == pytest.approx(km, rel=0.02)
 
 
 def test_no_two_cities_and_no_two_gateways_are_one_place():
-    for sites, apart_km in ((list(ground.cities().values()), 20), (ground.gateways(), 2.2)):
+    for sites, apart_km in ((list(places.cities().values()), 20), (ground.gateways(), 2.2)):
         for first, second in combinations(sites, 2):
             if abs(first.lat_deg - second.lat_deg) < 0.3:
                 assert _km(first, second) > apart_km, (first, second)
@@ -121,21 +121,24 @@ def test_every_gateway_is_in_its_country():
 
 @pytest.mark.parametrize("text", ["sd", "SD", "San Diego", " san  diego ", "32.7157,-117.1647"])
 def test_a_site_goes_by_key_name_or_coordinates(text):
-    site = ground.parse(text, "--from")
+    site = places.parse(text, "--from")
     assert (site.lat_deg, site.lon_deg) == (32.7157, -117.1647)
 
 
 def test_accents_may_be_left_out_and_keys_win_over_names():
-    assert ground.parse("medellin", "--to") == ground.parse("Medellín", "--to")
-    for key, site in ground.cities().items():
-        assert ground.parse(key, "--to") == site
-        assert ground.parse(site.name, "--to") == site
+    assert places.parse("medellin", "--to") == places.parse("Medellín", "--to")
+    for city in places.table():
+        assert places.parse(city.key, "--to") == city.site
+        assert places.parse(city.full_name, "--to") == city.site
+    for city in places.best_known():
+        for name in city.names:
+            assert places.parse(name, "--to") == city.site
 
 
 @pytest.mark.parametrize("text", ["", "Atlantis", "1,2,3", "1;2", "91,0", "0,181", "inf,0"])
 def test_what_is_no_site_is_one_line_with_the_field(text):
     with pytest.raises(InputError) as caught:
-        ground.parse(text, "--to")
+        places.parse(text, "--to")
     assert str(caught.value).startswith("--to: ")
     assert "\n" not in str(caught.value)
 
@@ -145,10 +148,10 @@ def test_coasts_are_lines_on_the_map_and_pass_by_coastal_cities():
     points = np.concatenate(coasts)
     assert (np.abs(points) <= [180, 90]).all()
     for city in ("Lisbon", "Sydney", "Cape Town", "Mumbai", "Buenos Aires"):
-        site = ground.parse(city, "city")
+        site = places.parse(city, "city")
         away = np.hypot(points[:, 0] - site.lon_deg, points[:, 1] - site.lat_deg).min()
         assert away < 2, city
     # Inland cities are far from any line because the data has no borders between countries.
     for city in ("Lawrence", "Almaty", "Brasília"):
-        site = ground.parse(city, "city")
+        site = places.parse(city, "city")
         assert np.hypot(points[:, 0] - site.lon_deg, points[:, 1] - site.lat_deg).min() > 3, city

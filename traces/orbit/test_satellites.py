@@ -7,7 +7,7 @@ from skyfield.api import load as skyfield_load
 from skyfield.toposlib import Geoid, ITRSPosition
 from skyfield.units import Distance
 
-from leogym.traces.orbit import constellation, earth, ground
+from leogym.traces.orbit import constellation, earth, ground, places
 from leogym.traces.orbit.satellites import CircularOrbits, Sgp4Orbits
 from leogym.traces.orbit.visibility import elevation_deg
 
@@ -115,7 +115,7 @@ def test_leaving_out_the_oblateness_costs_a_user_link_70_us_in_a_revolution():
     circular, sgp4 = CircularOrbits(shells, EPOCH), Sgp4Orbits(shells, EPOCH)
     times = np.arange(0, 5740, 60.0)
     apart_km, leg_ms = [], []
-    station = ground.stations([ground.cities()["ny"]]).position_km[0]
+    station = ground.stations([places.cities()["ny"]]).position_km[0]
     for time_s in times:
         ours, theirs = circular.positions_km(time_s), sgp4.positions_km(time_s)
         apart_km.append(np.linalg.norm(ours - theirs, axis=1).max())
@@ -138,7 +138,7 @@ def test_positions_of_some_are_those_of_all():
 def test_sites_are_where_skyfield_puts_them_on_the_same_ellipsoid():
     wgs72 = Geoid("WGS72", 6_378_135.0, 298.26)
     for site in [
-        *ground.cities().values(),
+        *places.cities().values(),
         ground.gateways()[0],
         ground.Site(name="pole", lat_deg=90, lon_deg=0),
     ]:
@@ -149,7 +149,7 @@ def test_sites_are_where_skyfield_puts_them_on_the_same_ellipsoid():
 @pytest.mark.parametrize("satellite_km", [(1800.0, -5100.0, 4400.0), (-2000.0, -5000.0, 4200.0)])
 def test_elevations_are_those_of_skyfield(satellite_km):
     scale = skyfield_load.timescale(builtin=True)
-    site = ground.cities()["ny"]
+    site = places.cities()["ny"]
     place = Geoid("WGS72", 6_378_135.0, 298.26).latlon(site.lat_deg, site.lon_deg)
     ray = ITRSPosition(Distance(km=np.array(satellite_km))) - place
     theirs = ray.at(scale.utc(2025, 1, 1)).altaz()[0].degrees

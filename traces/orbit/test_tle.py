@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sgp4.api import WGS72, Satrec, jday
 
 from leogym.configs.errors import InputError
-from leogym.traces.orbit import constellation, ground, isl, tle
+from leogym.traces.orbit import constellation, isl, places, tle
 from leogym.traces.orbit.satellites import Sgp4Orbits
 from leogym.traces.path.build import build
 from leogym.traces.path.spec import PathSpec
@@ -109,7 +109,7 @@ def test_where_two_are_equally_near_the_grid_is_regular_all_the_same(tmp_path):
 
 def test_a_path_over_two_line_elements_can_be_built(tmp_path):
     file = _file(tmp_path, *_shell_lines("starlink-1"))
-    cities = ground.cities()
+    cities = places.cities()
     path = build(
         PathSpec(
             name="x",

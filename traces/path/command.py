@@ -3,7 +3,7 @@
 import shlex
 
 from leogym.traces.capacity.settings import FLAGS as CONDITIONS_FLAGS
-from leogym.traces.orbit import ground
+from leogym.traces.orbit import ground, places
 from leogym.traces.path import named_paths
 from leogym.traces.path.spec import DEFAULT_EPOCH, PathSpec
 
@@ -28,7 +28,7 @@ _FLAGS = {
 
 def place(site: ground.Site) -> str:
     """Format a site for ``--from`` and ``--to``."""
-    for key, city in ground.cities().items():
+    for key, city in places.cities().items():
         if city == site:
             return key
     return f"{site.lat_deg!r},{site.lon_deg!r}"

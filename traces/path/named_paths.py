@@ -2,7 +2,7 @@
 
 from leogym.configs.errors import InputError
 from leogym.configs.nearest import instead
-from leogym.traces.orbit import constellation, ground
+from leogym.traces.orbit import constellation, places
 from leogym.traces.orbit.legs import FLAT
 from leogym.traces.path.spec import PathSpec
 
@@ -52,7 +52,7 @@ def spec(name: str) -> PathSpec:
     if tilde and delays != FLAT:
         raise InputError(f"path: {name!r}: only {FLAT} may follow ~")
     origin, destination, links = _PAIRS[path]
-    cities = ground.cities()
+    cities = places.cities()
     return PathSpec.model_validate(
         {"name": name, "from_site": cities[origin], "to_site": cities[destination], "links": links}
         | ({"constellation": shell} if at else {})

@@ -13,7 +13,7 @@ import yaml
 
 from leogym.configs.errors import InputError
 from leogym.configs.output_file import write_file
-from leogym.traces.orbit import ground
+from leogym.traces.orbit import ground, places
 from leogym.traces.path import command, named_paths
 from leogym.traces.path.network import Links
 from leogym.traces.path.path_trace import COLUMNS, FORMAT, VERSION, decimal
@@ -148,18 +148,18 @@ def _ends(text: str) -> tuple[ground.Site, ground.Site]:
     for cut in range(1, len(words)):
         sides = [",".join(words[:cut]), ",".join(words[cut:])]
         try:
-            origin, destination = (ground.parse(side, "shared") for side in sides)
+            origin, destination = (places.parse(side, "shared") for side in sides)
         except InputError:
             continue
         return origin, destination
     known = ", ".join(named_paths.names())
     raise InputError(
-        f"shared: {text!r}: must be FROM,TO (cities of `python -m traces list`, or LAT,LON) or one of {known}"
+        f"shared: {text!r}: must be FROM,TO (cities, see {places.LISTED_BY}, or LAT,LON) or one of {known}"
     )
 
 
 def _keys(origin: ground.Site, destination: ground.Site) -> str | None:
-    keys = [key for site in (origin, destination) for key, city in ground.cities().items() if city == site]
+    keys = [key for site in (origin, destination) for key, city in places.cities().items() if city == site]
     return "-".join(keys) if len(keys) == 2 else None
 
 

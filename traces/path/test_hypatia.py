@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leogym.traces.orbit import ground, slant
+from leogym.traces.orbit import ground, places, slant
 from leogym.traces.orbit.constellation import load
 from leogym.traces.orbit.satellites import propagator
 from leogym.traces.path.build import build
@@ -82,7 +82,7 @@ def test_slant_ranges_are_pyephems(site, satellite, time_s, range_km):
 
 
 def test_the_ground_of_pyephem_is_within_70_m_of_the_true_one():
-    stations = ground.stations(list(ground.cities().values()))
+    stations = ground.stations(list(places.cities().values()))
     theirs_km = slant.measured_from_km(stations.up, DEFAULT_EPOCH)
     apart_km = np.linalg.norm(theirs_km - stations.position_km, axis=1)
     assert 0.02 < apart_km.max() < 0.07

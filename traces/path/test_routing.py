@@ -6,7 +6,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import floyd_warshall
 
-from leogym.traces.orbit import constellation, ground
+from leogym.traces.orbit import constellation, ground, places
 from leogym.traces.orbit.satellites import CircularOrbits
 from leogym.traces.orbit.visibility import Visibility
 from leogym.traces.path.network import Network
@@ -46,7 +46,7 @@ def test_knowing_the_last_route_never_changes_the_next(links):
     data = constellation.load("starlink-1")
     orbits = CircularOrbits(data, EPOCH)
     visibility = Visibility(min_elevation_deg=25)
-    cities = ground.cities()
+    cities = places.cities()
     network = Network(data, orbits, visibility, links, (cities["sd"], cities["ny"]))
     last = None
     for time_s in np.arange(0.0, 60.0, 1.0):
@@ -64,7 +64,7 @@ def test_knowing_the_last_route_never_changes_the_next(links):
 def test_a_gateway_link_holds_until_the_route_is_chosen_anew():
     data = constellation.load("starlink-1")
     orbits = CircularOrbits(data, EPOCH)
-    cities = ground.cities()
+    cities = places.cities()
     network = Network(
         data, orbits, Visibility(min_elevation_deg=25), "bent-pipe", (cities["sd"], cities["ny"])
     )

@@ -1,0 +1,125 @@
+"""Places that users name: cities by any usual name, and any latitude and longitude."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from pydantic import ValidationError
+
+from leogym.configs.errors import InputError, one_line
+from leogym.configs.nearest import folded, instead
+from leogym.traces.orbit import ground
+from leogym.traces.orbit.ground import Site
+
+LISTED_BY = "leogym traces list CITY"
+"""The command that finds cities by a part of their names."""
+_SHORT = 3
+"""Keys up to this length are those of the best known cities, whose names win over others'."""
+
+
+@dataclass(frozen=True)
+class City:
+    """A city of ``data/cities.csv``, which names the source."""
+
+    key: str
+    """``sd``, ``valencia-es``; unique."""
+    site: Site
+    aliases: tuple[str, ...]
+    country: str
+    """The usual English name."""
+    code: str
+    """ISO 3166-1 alpha-2."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name and other usual names."""
+        return (self.site.name, *self.aliases)
+
+    @property
+    def full_name(self) -> str:
+        """Name and country."""
+        return f"{self.site.name}, {self.country}"
+
+
+@cache
+def table() -> tuple[City, ...]:
+    """Return all cities; those with short keys come first."""
+    countries = {row["code"]: row["name"] for row in ground.rows("countries.csv")}
+    return tuple(
+        City(
+            row["key"],
+            ground.site(row["name"], row["lat_deg"], row["lon_deg"]),
+            tuple(filter(None, row["aliases"].split("|"))),
+            countries[row["country"]],
+            row["country"],
+        )
+        for row in ground.rows("cities.csv")
+    )
+
+
+def best_known() -> list[City]:
+    """Return the cities with short keys."""
+    return [city for city in table() if len(city.key) <= _SHORT]
+
+
+@cache
+def cities() -> dict[str, Site]:
+    """Return the cities' sites by key."""
+    return {city.key: city.site for city in table()}
+
+
+@cache
+def _by_text() -> tuple[dict[str, list[City]], ...]:
+    """Return the cities by what they may be called; an earlier mapping wins."""
+    keys: dict[str, list[City]] = {}
+    known: dict[str, list[City]] = {}
+    others: dict[str, list[City]] = {}
+    for city in table():
+        keys[city.key] = [city]
+        for name in city.names:
+            for text in (f"{name}, {city.code}", f"{name}, {city.country}"):
+                _add(keys, text, city)
+            _add(known if len(city.key) <= _SHORT else others, name, city)
+    return keys, known, others
+
+
+def _add(to: dict[str, list[City]], text: str, city: City) -> None:
+    found = to.setdefault(folded(text), [])
+    if city not in found:
+        found.append(city)
+
+
+def like(text: str) -> list[City]:
+    """Return the cities with ``text`` in one of their names, in their key or country."""
+    part = folded(text)
+    return [
+        city
+        for city in table()
+        if any(part in folded(name) for name in (city.key, *city.names, city.country))
+    ]
+
+
+def parse(text: str, field: str) -> Site:
+    """Parse a place: a city's key, any of its names, ``NAME, COUNTRY``, or ``LAT,LON`` in degrees.
+
+    Case and accents do not matter.
+
+    Raises:
+        InputError: the text is none of these, or several cities have the name; the message names ``field``.
+    """
+    for mapping in _by_text():
+        found = mapping.get(folded(text), [])
+        if len(found) == 1:
+            return found[0].site
+        if found:
+            told = ", ".join(f"{city.key} ({city.full_name})" for city in found)
+            raise InputError(f"{field}: {text!r}: several cities have this name; give one's key: {told}")
+    try:
+        lat, lon = (float(part) for part in text.split(","))
+    except ValueError:
+        names = [name for city in table() for name in city.names]
+        told = instead(text, names, LISTED_BY)
+        raise InputError(f"{field}: {text!r}: neither LAT,LON in degrees nor a known city {told}") from None
+    try:
+        return Site(name=f"{lat:g},{lon:g}", lat_deg=lat, lon_deg=lon)
+    except ValidationError as error:
+        raise InputError(one_line(field, error)) from None
