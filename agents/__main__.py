@@ -9,7 +9,6 @@ from leogym.agents.published import actors
 from leogym.configs.command_line import OneLineParser
 from leogym.configs.errors import reports_input_errors
 
-
 PROGRAM = "python -m agents"
 
 

@@ -28,7 +28,6 @@ from leogym.configs.errors import InputError, reports_input_errors
 from leogym.envs.stepped_batch import BACKENDS, REAL_TCP
 from leogym.results.provenance import describe
 
-
 PROGRAM = "train.py"
 WORKER_BYTES = 400_000_000
 """Memory of a process that samples and learns: mostly PyTorch's code."""

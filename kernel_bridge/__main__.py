@@ -7,7 +7,6 @@ from leogym.kernel_bridge.clean import clean
 from leogym.kernel_bridge.lab import lab_command
 from leogym.kernel_bridge.tunnel import tunnel_command
 
-
 PROGRAM = "python -m kernel_bridge"
 
 

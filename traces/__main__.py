@@ -14,6 +14,7 @@ from leogym.configs.errors import InputError, reports_input_errors
 from leogym.traces import listed, plot
 from leogym.traces.capacity import settings as capacity_spec
 from leogym.traces.formats import cli as exchange_cli
+from leogym.traces.orbit import places
 from leogym.traces.orbit.legs import Delays
 from leogym.traces.path import batch, cache, named_paths, path_trace, physics, shared, spec, synth
 
@@ -121,7 +122,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
 
 
 def _spec(arguments: argparse.Namespace) -> spec.PathSpec:
-    places = (arguments.origin, arguments.destination)
+    ends = (arguments.origin, arguments.destination)
     fields = {
         "constellation": arguments.constellation,
         "links": arguments.links,
@@ -141,16 +142,16 @@ def _spec(arguments: argparse.Namespace) -> spec.PathSpec:
         **capacity_spec.fields(arguments),
     }
     if arguments.name is not None:
-        if any(places):
+        if any(ends):
             raise InputError("build: give a named path or --from and --to, not both")
         base = named_paths.spec(arguments.name)
         given = {field: value for field, value in fields.items() if value is not None}
         return spec.parse(
             {**{field: getattr(base, field) for field in type(base).model_fields}, **given}, "build"
         )
-    if not all(places):
+    if not all(ends):
         raise InputError("build: give a named path, or both --from and --to")
-    origin, destination = places.parse(places[0], "--from"), places.parse(places[1], "--to")
+    origin, destination = places.parse(ends[0], "--from"), places.parse(ends[1], "--to")
     return spec.parse({"name": "path", "from_site": origin, "to_site": destination, **fields}, "build")
 
 

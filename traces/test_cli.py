@@ -42,16 +42,17 @@ def test_build_and_check_agree(monkeypatch, capsys, tmp_path):
 
 
 @pytest.mark.parametrize("origin", ["-33.87,151.21", "Frankfurt"])
-def test_a_city_by_name_and_coordinates_that_begin_with_a_minus_need_no_other_form(
+def test_build_takes_cities_by_name_and_coordinates_that_begin_with_a_minus(
     monkeypatch, capsys, tmp_path, origin
 ):
     out = tmp_path / "x.csv"
-    assert _run(monkeypatch, "build", "--from", origin, "--to", "-36.85,174.76", *SHORT, "--out", out) == 0, (
-        capsys.readouterr().err
-    )
-    pairs = [f"{origin},akl", "-33.87,151.21,akl", "--duration", "3", "--out", tmp_path / "pairs"]
-    if origin == "Frankfurt":
-        assert _run(monkeypatch, "shared", *pairs) == 0, capsys.readouterr().err
+    words = ["build", "--from", origin, "--to", "-36.85,174.76", *SHORT, "--out", out]
+    assert _run(monkeypatch, *words) == 0, capsys.readouterr().err
+
+
+def test_shared_takes_coordinates_that_begin_with_a_minus(monkeypatch, capsys, tmp_path):
+    pairs = ["-33.87,151.21,-36.85,174.76", "Sydney,-36.85,174.76", "--duration", "3"]
+    assert _run(monkeypatch, "shared", *pairs, "--out", tmp_path / "pairs") == 0, capsys.readouterr().err
 
 
 def test_list_finds_cities_by_a_part_of_a_name(monkeypatch, capsys):
