@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -6,10 +7,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from leogym.configs import names
 from leogym.configs.errors import InputError
+from leogym.configs.machine import most_at_a_time
 from leogym.evaluation import cli
 from leogym.evaluation.runs import execute
-from leogym.evaluation.runs.backends import backend
+from leogym.evaluation.runs.backends import BACKENDS, backend
+from leogym.evaluation.runs.schemes import GROUPS, shipped
 from leogym.results.intervals import SUMMARY_COLUMNS
 from leogym.results.metrics import METRICS
 
@@ -51,7 +55,7 @@ def test_a_scenario_file_gives_every_output_and_the_reports_path_last(
     summary = pl.read_csv(out / "summary.csv")
     assert tuple(summary.columns) == (*SUMMARY_COLUMNS, "quick")
     assert set(summary["metric"]) == set(METRICS) - {"completion_s", "share"}  # no flow ends, no schemes mix
-    assert len(list((out / "series").iterdir())) == 2 * 4
+    assert [len(list((out / "series" / kind).iterdir())) for kind in ("flows", "links")] == [4, 4]
     assert sorted(path.suffix for path in (out / "figures").iterdir()) == [".svg"] * 3
     described = json.loads((out / "run.json").read_text())
     assert {"command", "commit", "versions", "config", "seed", "traces"} <= set(described)
@@ -74,8 +78,9 @@ def test_the_number_of_jobs_leaves_no_trace_in_the_results(tmp_path: Path, pair:
     assert pl.read_parquet(tmp_path / "1" / "runs.parquet").equals(
         pl.read_parquet(tmp_path / "3" / "runs.parquet")
     )
-    for path in (tmp_path / "1" / "series").iterdir():
-        assert pl.read_parquet(path).equals(pl.read_parquet(tmp_path / "3" / "series" / path.name))
+    for path in (tmp_path / "1" / "series").rglob("*.parquet"):
+        other = tmp_path / "3" / path.relative_to(tmp_path / "1")
+        assert pl.read_parquet(path).equals(pl.read_parquet(other))
     summaries = [(tmp_path / jobs / "summary.csv").read_bytes() for jobs in ("1", "3")]
     assert summaries[0] == summaries[1]
 
@@ -207,8 +212,47 @@ def test_the_script_exits_with_2_and_one_line_on_bad_input() -> None:
     assert "leo-single" in done.stderr
 
 
-def test_the_list_names_suites_schemes_and_backends(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_names_everything_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["--list"]) == 0
     shown = capsys.readouterr().out
-    for name in ("leo-single", "leo-pair", "simulator", *backend("simulator").schemes()):
-        assert name in shown
+    for name in (*names.known(), *backend("simulator").schemes(), *shipped(), *BACKENDS, *GROUPS, "papers"):
+        assert re.search(rf"^  {re.escape(name)}\b", shown, re.MULTILINE), name
+    assert max(map(len, shown.splitlines())) <= 80
+    # The paper and its figure.
+    assert "ANRW 2025, section 4 and Fig. 2" in " ".join(shown.split())
+
+
+def test_a_scenarios_name_runs_as_its_file_does(tmp_path: Path) -> None:
+    path = names.scenarios()["static-100-cubic"]
+    for given, out in (("static-100-cubic", "name"), (str(path), "file")):
+        arguments = ["--schemes", "reno", "--repeats", "1", "--cache", "none", "--out", str(tmp_path / out)]
+        assert cli.run([given, *arguments]) == 0
+    rows = [pl.read_parquet(tmp_path / out / "runs.parquet") for out in ("name", "file")]
+    assert set(rows[0]["scheme"]) == {"cubic", "reno"}
+    assert rows[0].equals(rows[1])
+
+
+def test_a_group_says_what_it_leaves_out(
+    tmp_path: Path, pair: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(backend("simulator"), "schemes", staticmethod(lambda: ["cubic", "reno"]))
+    out = tmp_path / "out"
+    assert cli.run([pair, "--schemes", "classic", "--repeats", "1", "--out", str(out)]) == 0
+    assert set(pl.read_parquet(out / "runs.parquet")["scheme"]) == {"cubic", "reno"}
+    assert re.search(r"^--schemes: simulator does not run bbr, .*: left out$", capsys.readouterr().err, re.M)
+
+
+def test_more_jobs_than_the_machine_can_run_are_refused_with_the_number_that_it_can(pair: str) -> None:
+    most = most_at_a_time(cli.RUN_BYTES)
+    with pytest.raises(
+        InputError, match=rf"--jobs: {most + 1}: this machine can run at most {most} at a time"
+    ):
+        cli.run([pair, "--jobs", str(most + 1)])
+
+
+@pytest.mark.parametrize("arguments", [[], ["report"], ["compare"]])
+def test_help_has_examples(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.run([*arguments, "--help"], "leogym evaluate")
+    assert ended.value.code == 0
+    assert len(re.findall("^  leogym evaluate .*runs/", capsys.readouterr().out, re.MULTILINE)) >= 2

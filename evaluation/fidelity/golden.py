@@ -17,6 +17,7 @@ from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
 from leogym.configs.scenario import Scenario, parse
 from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.recorded.series import files_of
 from leogym.evaluation.recorded.store import file_name
 from leogym.evaluation.runs.backends import SERIES_MS
 from leogym.results.metrics import PAYLOAD_SHARE
@@ -125,7 +126,7 @@ def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden
         }
         scenario = template.model_copy(update={"seed": first["seed"], "links": links})
         stem = file_name(suite, str(name), str(scheme), int(str(repeat)))
-        series = pl.read_parquet(results.folder / "series" / f"flows--{stem}.parquet")
+        series = pl.read_parquet(files_of(results.folder, stem)["flows"])
         figures = [
             figures_of(row, series.filter(pl.col("flow") == row["flow"]).to_dict(as_series=False))
             for row in flows.iter_rows(named=True)

@@ -261,7 +261,7 @@ def test_a_part_of_a_run_is_read_from_its_series(tmp_path: Path) -> None:
     ours = made_up_results(tmp_path, ["leo-pair"], ["cubic"], 3)
     common: dict[str, Any] = {"suite": "leo-pair", "scenarios": {"path": "sd-ny-bp"}, "schemes": ["cubic"]}
     common["window_s"] = [30, 60]
-    series = pl.read_parquet(tmp_path / "series" / "flows--leo-pair--sd-ny-bp--cubic--0.parquet")
+    series = pl.read_parquet(tmp_path / "series" / "flows" / "leo-pair--sd-ny-bp--cubic--0.parquet")
     inside = series.filter((pl.col("time_s") > 30) & (pl.col("time_s") <= 60))
     mbps = inside.group_by("flow").agg(pl.col("goodput_mbps").mean()).sort("flow")["goodput_mbps"].to_list()
     ratio = told(ours, **common, kind="ratio", of={"flows": [1]}, to={"flows": [0]}, at_least=1)

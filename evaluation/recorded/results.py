@@ -15,6 +15,7 @@ from leogym.configs.scenario import Scenario
 from leogym.configs.suite import Suite
 from leogym.evaluation.recorded import description as run_json
 from leogym.evaluation.recorded import invalid
+from leogym.evaluation.recorded.series import KINDS, files_of, require_apart
 from leogym.evaluation.recorded.store import file_name
 from leogym.results.intervals import summarize
 
@@ -41,6 +42,7 @@ class Results:
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Read the folder, or raise an `InputError`."""
+        require_apart(folder)
         found = run_json.read(folder)
         path = folder / "runs.parquet"
         try:
@@ -134,7 +136,8 @@ class Results:
             return None
         first = rows.row(0, named=True)
         name = file_name(suite_name, scenario, contest, first["repeat"])
-        paths = [self.folder / "series" / f"{kind}--{name}.parquet" for kind in ("flows", "links")]
-        if not all(path.exists() for path in paths):
+        paths = files_of(self.folder, name)
+        if not all(path.exists() for path in paths.values()):
             return None
-        return Series(first["repeat"], first["offset_s"], *(pl.read_parquet(path) for path in paths))
+        flows, links = (pl.read_parquet(paths[kind]) for kind in KINDS)
+        return Series(first["repeat"], first["offset_s"], flows, links)

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyarrow.lib import ArrowException
 
 from leogym.configs.atomic import sync_file, sync_folder
+from leogym.configs.errors import InputError
 from leogym.evaluation.runs.plan import Run
 from leogym.results.measurement import Measurement
 
@@ -28,20 +29,32 @@ IDENTITY = ["suite", "scenario", "scheme", "backend", "repeat"]
 READ_BACK = ["time_s", "flow", "goodput_mbps", "rtt_ms", "base_rtt_ms"]
 
 
-def files_of(folder: Path, name: str) -> dict[str, Path]:
-    """Return the paths of the series of the run ``name`` by kind."""
-    return {kind: folder / f"{kind}--{name}.parquet" for kind in KINDS}
+def files_of(evaluation: Path, name: str) -> dict[str, Path]:
+    """Return the paths of the series of the run ``name`` of an evaluation's folder by kind.
+
+    Each kind has its own folder, because readers take all files of a folder for one table.
+    """
+    return {kind: evaluation / "series" / kind / f"{name}.parquet" for kind in KINDS}
+
+
+def require_apart(evaluation: Path) -> None:
+    """Raise an `InputError` if the series of both kinds lie in one folder, as earlier versions wrote them."""
+    if any((evaluation / "series").glob("*.parquet")):
+        raise InputError(
+            f"{evaluation}: series: series/KIND--NAME.parquet is of an earlier version: move each file to "
+            "series/KIND/NAME.parquet (KIND is flows or links)"
+        )
 
 
 class SeriesWriter:
-    """Writes ``FOLDER/flows--NAME.parquet`` and ``FOLDER/links--NAME.parquet``: one row group per part.
+    """Writes ``series/flows/NAME.parquet`` and ``series/links/NAME.parquet``: one row group per part.
 
     Holds one part in memory. The run's identity is in each file's first columns, so all files of a kind read
     as one table. `finish` renames complete files into place; without it, the ``with`` block deletes them.
     """
 
-    def __init__(self, folder: Path, name: str, run: Run, description: dict[str, Any]) -> None:
-        self._paths = files_of(folder, name)
+    def __init__(self, evaluation: Path, name: str, run: Run, description: dict[str, Any]) -> None:
+        self._paths = files_of(evaluation, name)
         self._temporary = {kind: path.with_name(f".{path.name}.tmp") for kind, path in self._paths.items()}
         self._run = run
         self._metadata = {METADATA_KEY: json.dumps(description)}
@@ -96,7 +109,8 @@ class SeriesWriter:
             self._writers.pop(kind).close()
             sync_file(self._temporary[kind])
             os.replace(self._temporary[kind], self._paths[kind])
-        sync_folder(self._paths["flows"].parent)
+        for path in self._paths.values():
+            sync_folder(path.parent)
 
     def remove(self) -> None:
         """Delete finished files."""

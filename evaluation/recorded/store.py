@@ -1,4 +1,4 @@
-"""The output folder: ``runs.parquet`` and ``series/``, each file written atomically.
+"""The output folder: ``runs.parquet``, ``series/flows/`` and ``series/links/``, each file written atomically.
 
 ``runs.parquet`` lists a run only once its series are in place, so every file is readable at any time and
 ``--resume`` repeats only unfinished runs. The file is not replaced after each run: a kill also loses runs
@@ -23,7 +23,7 @@ from leogym.configs.errors import InputError
 from leogym.evaluation.recorded import description as run_json
 from leogym.evaluation.recorded import file_names
 from leogym.evaluation.recorded.invalid import Reason
-from leogym.evaluation.recorded.series import METADATA_KEY, SeriesWriter, files_of
+from leogym.evaluation.recorded.series import KINDS, METADATA_KEY, SeriesWriter, files_of, require_apart
 from leogym.evaluation.runs.plan import Run
 from leogym.results.measurement import COLUMNS, Measurement
 from leogym.results.metrics import WHOLE, flow_rows
@@ -60,7 +60,7 @@ def write_parquet(path: Path, table: pl.DataFrame, description: dict[str, Any]) 
 
 
 def file_name(suite: str, scenario: str, scheme: str, repeat: int) -> str:
-    """Return a run's name in ``series/``, such as ``leo-single--sd-ny-bp--cubic--0``."""
+    """Return the name of a run's files in ``series/``, such as ``leo-single--sd-ny-bp--cubic--0``."""
     return file_names.joined(suite, scenario, scheme, str(repeat))
 
 
@@ -94,13 +94,14 @@ class Store:
     @classmethod
     def resume(cls, folder: Path, description: dict[str, Any]) -> Store:
         """Continue in ``folder`` and keep recorded runs; `recorded.setup` checks that this is valid."""
+        require_apart(folder)
         return cls._open(folder, description, recorded_rows(folder))
 
     @classmethod
     def _open(cls, folder: Path, description: dict[str, Any], rows: pl.DataFrame) -> Store:
         store = cls(folder, description, rows)
         try:
-            for part in (folder, folder / "series", folder / "figures"):
+            for part in (folder, *(folder / "series" / kind for kind in KINDS), folder / "figures"):
                 part.mkdir(parents=True, exist_ok=True)
             for leftover in folder.rglob(".*.tmp"):
                 leftover.unlink()
@@ -166,12 +167,12 @@ class Store:
     def series_files(self, run: Run) -> dict[str, Path]:
         """Return the paths of a run's series by kind; they may not exist."""
         name = file_name(run.suite, run.scenario.name, run.scheme, run.repeat)
-        return files_of(self.folder / "series", name)
+        return files_of(self.folder, name)
 
     def _writer(self, run: Run) -> SeriesWriter:
         name = file_name(run.suite, run.scenario.name, run.scheme, run.repeat)
         about = {**run_json.of_run(self._description, run), "run": run_description(run)}
-        return SeriesWriter(self.folder / "series", name, run, about)
+        return SeriesWriter(self.folder, name, run, about)
 
     def add(self, run: Run, rows: list[dict[str, Any]]) -> None:
         """Record a finished run's rows; its series are in place. Call `flush` at the end."""

@@ -58,4 +58,4 @@ def test_scenarios_named_for_files_are_drawn_and_read_back(tmp_path, figures):
     drawn = [path.name for path in (out / "figures").iterdir()]
     # One figure per scenario, and one of fairness for both.
     assert len(drawn) == (5 if "sharing" in figures else 4)
-    assert len(list((out / "series").iterdir())) == 4
+    assert len(list((out / "series").rglob("*.parquet"))) == 4

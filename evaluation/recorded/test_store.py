@@ -9,6 +9,7 @@ import pytest
 
 from leogym.configs.errors import InputError
 from leogym.evaluation.made_up import made_up_measurement, made_up_plan
+from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.recorded.store import METADATA_KEY, SCHEMA, Store
 from leogym.evaluation.runs.plan import Run
 
@@ -70,7 +71,7 @@ def test_every_parquet_file_describes_itself(tmp_path: Path, runs: list[Run]) ->
     for path in files:
         described = json.loads(pl.read_parquet_metadata(path)[METADATA_KEY])
         assert described["command"] == DESCRIPTION["command"]
-        if path.parent.name == "series":
+        if path.parent.parent.name == "series":
             assert described["run"]["scenario"]["seed"] == runs[0].scenario.seed
 
 
@@ -79,13 +80,13 @@ def test_all_series_of_a_kind_read_as_one_table_and_agree_with_the_rows(
 ) -> None:
     store = Store.create(tmp_path, DESCRIPTION)
     record(store, runs)
-    table = pl.read_parquet(tmp_path / "series" / "flows--*.parquet")
+    table = pl.read_parquet(tmp_path / "series" / "flows")
     keys = ["suite", "scenario", "scheme", "repeat", "flow"]
     means = table.group_by(keys).agg(pl.col("goodput_mbps").mean().alias("mean"))
     joined = store.rows.join(means.with_columns(pl.col("flow").cast(pl.Int64)), on=keys)
     assert len(joined) == 2 * len(runs)
     assert (joined["goodput_mbps"] - joined["mean"]).abs().max() < 1e-9  # type: ignore[operator]
-    links = pl.read_parquet(tmp_path / "series" / "links--*.parquet")
+    links = pl.read_parquet(tmp_path / "series" / "links")
     assert links["link"].unique().to_list() == ["path"]
 
 
@@ -142,3 +143,16 @@ def test_a_kill_at_any_file_leaves_only_whole_files_and_a_resume_loses_only_that
     assert not list(folder.rglob(".*.tmp"))
     record(store, [run for run in planned if run.run_id not in store.recorded])
     assert store.recorded == {run.run_id for run in planned}
+
+
+def test_a_folder_of_an_earlier_version_is_refused_with_how_to_mend_it(
+    tmp_path: Path, runs: list[Run]
+) -> None:
+    record(Store.create(tmp_path, DESCRIPTION), runs[:1])
+    [path] = (tmp_path / "series" / "flows").iterdir()
+    path.rename(tmp_path / "series" / f"flows--{path.name}")
+    for open_it in (lambda: Store.resume(tmp_path, DESCRIPTION), lambda: Results.read(tmp_path)):
+        with pytest.raises(InputError, match=r"series/KIND--NAME\.parquet is of an earlier version: move"):
+            open_it()
+    (tmp_path / "series" / f"flows--{path.name}").rename(path)
+    assert len(Store.resume(tmp_path, DESCRIPTION).recorded) == 1

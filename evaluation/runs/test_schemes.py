@@ -6,13 +6,12 @@ from pathlib import Path
 import leosim
 import pytest
 import yaml
-from rich.console import Console
 
 from leogym.configs import suite
 from leogym.configs.errors import InputError
-from leogym.evaluation.cli import print_list
+from leogym.evaluation import listed
 from leogym.evaluation.runs.backends import backend
-from leogym.evaluation.runs.schemes import about, load_policy, of_suites, parse, shipped
+from leogym.evaluation.runs.schemes import GROUPS, about, load_policy, of_suites, parse, shipped
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 
@@ -35,6 +34,29 @@ def test_a_name_without_either_is_answered_with_those_there_are():
             parse(f"cubic,{name}", ["cubic"])
 
 
+def test_a_group_stands_for_its_schemes():
+    simulator = backend("simulator").schemes()
+    classic, learned = parse("classic", simulator), parse("learned", simulator)
+    assert set(classic.names or []) == {*leosim.schemes()} - {"udp"}
+    assert classic.policies == {}
+    assert learned.names == list(learned.policies) == list(shipped())
+    assert parse("all", simulator).names == [*(classic.names or []), *(learned.names or [])]
+    assert set(GROUPS) == {"all", "classic", "learned"}
+
+
+def test_a_group_leaves_out_what_is_named_beside_it_and_what_the_backend_does_not_run(tmp_path):
+    mine = imported(tmp_path, "orca")
+    found = parse(f"learned,orca={mine},cubic,classic", ["cubic", "reno"])
+    assert found.names == [*(name for name in shipped() if name != "orca"), "orca", "cubic", "reno"]
+    assert found.policies["orca"].folder == mine / "policy"
+    assert set(found.left_out) == {*leosim.schemes()} - {"udp", "cubic", "reno"}
+
+
+def test_a_wrong_scheme_is_answered_by_the_nearest_policies_included():
+    with pytest.raises(InputError, match=r"astrea: not a scheme .*nearest: astraea"):
+        parse("astrea", ["cubic"])
+
+
 def test_every_scheme_that_a_shipped_suite_runs_by_default_is_built_in_or_has_a_policy_here():
     suites = [suite.load(name) for name in suite.shipped()]
     own = of_suites(suites)
@@ -51,19 +73,15 @@ def test_what_differs_from_the_publication_is_said_by_report_list_and_readme(nam
     assert "\n" not in line
     assert line.startswith(("Trained here, not", "Not "))
     assert line in about(name, policy)
-    console = Console(record=True, width=2_000, file=open("/dev/null", "w"))  # noqa: SIM115
-    print_list(console)
-    assert f"policy {name}: {line}" in console.export_text()
+    assert f"{name} {line}" in words("\n".join(listed.lines()))
     assert f"- **{name}**: {line}" in words(README.read_text(encoding="utf-8"))
 
 
 def test_readme_and_list_have_the_schemes_of_the_simulators_table():
     assert f"**Schemes**: {', '.join(leosim.schemes())}." in words(README.read_text(encoding="utf-8"))
-    console = Console(record=True, width=2_000, file=open("/dev/null", "w"))  # noqa: SIM115
-    print_list(console)
-    shown = console.export_text()
+    shown = words("\n".join(listed.lines()))
     for name, sentence in leosim.schemes().items():
-        assert f"scheme {name}: {sentence}" in shown
+        assert f"{name} {sentence}" in shown
         assert about(name, None) == sentence
 
 
