@@ -200,7 +200,7 @@ def test_schemes_that_no_scenario_takes_are_refused(tmp_path: Path) -> None:
 
 def test_the_script_exits_with_2_and_one_line_on_bad_input() -> None:
     done = subprocess.run(
-        [sys.executable, "evaluate.py", "no-such-suite"],
+        [sys.executable, "evaluate.py", "leo-sngle"],
         cwd=ROOT,
         capture_output=True,
         text=True,

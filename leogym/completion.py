@@ -1,0 +1,151 @@
+"""``leogym completion SHELL``: print the script with which a shell completes this command."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import shtab
+
+from leogym.__main__ import COMMANDS
+from leogym.agents import __main__ as agents_command
+from leogym.agents import train_cli
+from leogym.agents.training import registry
+from leogym.configs import names, suite
+from leogym.configs.command_line import OneLineParser, as_folder
+from leogym.configs.errors import reports_input_errors
+from leogym.evaluation import cli as evaluate
+from leogym.evaluation.papers import suites as papers
+from leogym.evaluation.runs.backends import BACKENDS
+from leogym.evaluation.runs.schemes import GROUPS, shipped
+from leogym.kernel_bridge import __main__ as bridge
+from leogym.traces import __main__ as traces
+from leogym.traces.orbit import constellation, places
+from leogym.traces.path import named_paths, synth
+
+SHELLS = ("bash", "zsh", "fish")
+PROGRAM = "leogym"
+INSTALL = {
+    "bash": 'eval "$(leogym completion bash)"  # in ~/.bashrc',
+    "zsh": "leogym completion zsh > ~/.zfunc/_leogym  # ~/.zfunc is in fpath, before compinit",
+    "fish": "leogym completion fish > ~/.config/fish/completions/leogym.fish",
+}
+
+
+def script(shell: str) -> str:
+    """Return the completion of ``leogym`` and its commands for one of `SHELLS`."""
+    return shtab.complete(whole(), shell)
+
+
+def whole() -> argparse.ArgumentParser:
+    """Return the parser of ``leogym`` with those of all its commands, and what completes their values."""
+    made = OneLineParser(prog=PROGRAM)
+    commands = made.add_subparsers(dest="command")
+    parsers = {
+        "train": train_cli.parser,
+        "evaluate": evaluate.parser,
+        "traces": traces.parser,
+        "agents": agents_command.parser,
+        "bridge": bridge.parser,
+        "completion": parser,
+    }
+    for name, make in parsers.items():
+        program = f"{PROGRAM} {name}"
+        commands.add_parser(name, help=COMMANDS[name][1], parents=[make(program)], add_help=False)
+    _annotate(made, ())
+    return made
+
+
+def parser(program: str = f"{PROGRAM} completion") -> argparse.ArgumentParser:
+    """Return the command line's parser; ``program`` is the command as the user calls it."""
+    lines = [f"{shell}: {line}" for shell, line in INSTALL.items()]
+    made = OneLineParser(
+        prog=program,
+        description="Print the script with which a shell completes leogym's commands, options and names.",
+        examples=("bash", "fish > ~/.config/fish/completions/leogym.fish"),
+        epilog=" ".join(["To install it:", "; ".join(lines)]),
+    )
+    made.add_argument("shell", choices=SHELLS)
+    return made
+
+
+@reports_input_errors
+def main(program: str = f"{PROGRAM} completion") -> int:
+    """Run the process's command line and return its exit status."""
+    print(script(parser(program).parse_args(sys.argv[1:]).shell))
+    return 0
+
+
+def _suites() -> list[str]:
+    return [papers.ALIAS, "report", "compare", *suite.shipped(), *names.scenarios()]
+
+
+def _paths() -> list[str]:
+    return [*named_paths.names(), *synth.PRESETS]
+
+
+def _cities() -> list[str]:
+    return [city.key for city in places.best_known()]
+
+
+def _schemes() -> list[str]:
+    return [*GROUPS, *BACKENDS["simulator"].schemes(), *shipped()]
+
+
+_NAMES: dict[tuple[str, ...], Callable[[], Iterable[str]]] = {
+    ("train", "agent"): registry.schemes,
+    ("train", "backend"): lambda: BACKENDS,
+    ("train", "engine"): lambda: ("native", "sb3", "rllib"),
+    ("train", "track"): lambda: ("none", "tensorboard", "wandb"),
+    ("evaluate", "schemes"): _schemes,
+    ("evaluate", "backend"): lambda: BACKENDS,
+    ("traces", "build", "name"): named_paths.names,
+    ("traces", "build", "origin"): _cities,
+    ("traces", "build", "destination"): _cities,
+    ("traces", "synth", "name"): lambda: synth.PRESETS,
+}
+"""Names of a value, by command and argument."""
+_NAMES_AND_FILES: dict[tuple[str, ...], Callable[[], Iterable[str]]] = {
+    ("evaluate", "suites"): _suites,
+    ("traces", "build", "constellation"): constellation.names,
+    ("traces", "shared", "constellation"): constellation.names,
+    ("traces", "plot", "file"): _paths,
+    ("traces", "export", "file"): _paths,
+}
+"""Names beside which a file may stand."""
+
+
+def _annotate(of: argparse.ArgumentParser, at: tuple[str, ...]) -> None:
+    """Give each argument of a parser, and of those below it, what completes it."""
+    for action in of._actions:
+        here = (*at, action.dest)
+        if isinstance(action, argparse._SubParsersAction):
+            for name, below in action.choices.items():
+                _annotate(below, (*at, name))
+        elif here in _NAMES:
+            action.choices = sorted(_NAMES[here]())
+        elif here in _NAMES_AND_FILES:
+            _complete(action, _with_files("_".join(here).replace("-", "_"), sorted(_NAMES_AND_FILES[here]())))
+        elif action.type is as_folder or (action.type is Path and action.metavar == "DIR"):
+            _complete(action, shtab.DIRECTORY)
+        elif action.type is Path:
+            _complete(action, shtab.FILE)
+
+
+def _complete(action: argparse.Action, how: Any) -> None:
+    action.complete = how  # type: ignore[attr-defined]  # shtab's name
+
+
+def _with_files(name: str, words: list[str]) -> dict[str, Any]:
+    """Return shtab's description of an argument that is one of ``words`` or a file."""
+    function, listed = f"_leogym_{name}_or_files", " ".join(words)
+    return {
+        "bash": function,
+        "zsh": function,
+        "fish": f"{listed} (__fish_complete_path (commandline -ct))",
+        "preamble": {
+            "bash": f'{function}() {{\n  compgen -W "{listed}" -- "$1"\n  compgen -f -- "$1"\n}}\n',
+            "zsh": f"{function}() {{\n  _alternative 'names:name:({listed})' 'files:file:_files'\n}}\n",
+        },
+    }
