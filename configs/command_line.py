@@ -28,7 +28,7 @@ class OneLineParser(argparse.ArgumentParser):
         self._negative_number_matcher = _NEGATIVE
         if lines := list(examples):
             program = self.prog if self.prog.startswith(("python ", "leogym")) else f"python {self.prog}"
-            told = "\n".join(["examples:", *(f"  {program} {line}" for line in lines)])
+            told = "\n".join(["examples:", *(f"  {program} {line}".rstrip() for line in lines)])
             self.epilog = f"{told}\n\n{self.epilog}" if self.epilog else told
 
     def error(self, message: str) -> NoReturn:

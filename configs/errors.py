@@ -52,9 +52,10 @@ def reports_input_errors(main: Callable[Arguments, int]) -> Callable[Arguments, 
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="surrogateescape")  # file names may hold any bytes
         try:
-            status = main(*arguments, **named)
-            sys.stdout.flush()
-            return status
+            try:
+                return main(*arguments, **named)
+            finally:
+                sys.stdout.flush()  # here, also after --help, so that a closed pipe is noticed
         except InputError as error:
             exit_2(error)
         except BrokenPipeError:

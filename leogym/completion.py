@@ -63,7 +63,7 @@ def parser(program: str = f"{PROGRAM} completion") -> argparse.ArgumentParser:
     made = OneLineParser(
         prog=program,
         description="Print the script with which a shell completes leogym's commands, options and names.",
-        examples=("bash", "fish > ~/.config/fish/completions/leogym.fish"),
+        examples=("bash", "fish"),
         epilog=" ".join(["To install it:", "; ".join(lines)]),
     )
     made.add_argument("shell", choices=SHELLS)

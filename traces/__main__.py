@@ -104,7 +104,10 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     pairs = commands.add_parser(
         "shared",
         help="build traces and a scenario for two paths that share links",
-        examples=("ny,ldn 'ny,St. John's' --out runs/nyc", "sd-ny-isl lwc,ny --duration 60 --out runs/pairs"),
+        examples=(
+            'ny,ldn "ny,St. John\'s" --out runs/nyc',
+            "sd-ny-isl lwc,ny --duration 60 --out runs/pairs",
+        ),
     )
     shared.add_arguments(pairs, number)
 

@@ -1,0 +1,96 @@
+import argparse
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from leogym import completion
+from leogym.__main__ import COMMANDS
+from leogym.agents import __main__ as agents
+from leogym.agents import train_cli
+from leogym.evaluation import cli as evaluate
+from leogym.evaluation.compare import command as compare
+from leogym.kernel_bridge import __main__ as bridge
+from leogym.traces import __main__ as traces
+
+
+def parsers(of: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    for action in of._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield below
+                yield from parsers(below)
+
+
+TOP = {
+    "train": train_cli.parser,
+    "evaluate": evaluate.parser,
+    "traces": traces.parser,
+    "agents": agents.parser,
+    "bridge": bridge.parser,
+    "completion": completion.parser,
+}
+MADE = {name: make(f"leogym {name}") for name, make in TOP.items()}
+ALL = [
+    *(one for parser in MADE.values() for one in (parser, *parsers(parser))),
+    evaluate.report_parser("leogym evaluate"),
+    compare.parser("leogym evaluate"),
+]
+
+
+def examples(parser: argparse.ArgumentParser) -> list[str]:
+    return re.findall(r"^  (leogym .*)$", parser.format_help(), re.MULTILINE)
+
+
+def test_every_command_has_a_parser_here() -> None:
+    assert set(TOP) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("parser", ALL, ids=lambda parser: parser.prog)
+def test_help_names_the_command_as_called_and_has_examples(parser: argparse.ArgumentParser) -> None:
+    assert parser.format_help().startswith(f"usage: {parser.prog}")
+    found = examples(parser)
+    assert found
+    assert all(line.startswith(parser.prog) for line in found)
+    assert "python " not in parser.format_usage()
+
+
+@pytest.mark.parametrize(
+    ("parser", "line"),
+    [(parser, line) for parser in ALL for line in examples(parser)],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_examples_parse(parser: argparse.ArgumentParser, line: str) -> None:
+    words = shlex.split(line)[len(parser.prog.split()) :]
+    others = {"report": evaluate.report_parser, "compare": compare.parser}
+    if parser.prog == "leogym evaluate" and words[0] in others:
+        parser = others[words.pop(0)](parser.prog)
+    parser.parse_args(words)
+
+
+@pytest.mark.parametrize(
+    "line", ["--help", "traces list", "traces --help", "evaluate --list", "completion zsh", "train --help"]
+)
+def test_every_command_ends_quietly_on_a_closed_pipe(line: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "leogym", *line.split()]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert done.stderr == b""
+    # argparse ignores that it cannot print a help.
+    assert done.returncode in ((0, 141) if "--help" in line else (141,))
+
+
+def test_a_wrong_command_is_answered_by_the_nearest() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "leogym", "evalute"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"leogym: evalute: no such command (nearest: evaluate; there are: {', '.join(COMMANDS)})\n"
+    )
