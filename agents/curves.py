@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 
 from leogym.agents.sweeps.plan import HELD_OUT
 from leogym.agents.training.settings import FREE_ON_RESUME, read_config
+from leogym.configs import output_folder
 from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
 from leogym.results.figure_style import canvas, legend_above, looks
@@ -95,7 +96,7 @@ def write(found: Sequence[Curve], metric: str, out: Path) -> tuple[Path, Path]:
             writer.writerow([curve.name, steps, f"{at.mean:.6g}", *edges, at.n])
     table, plot = out / "curves.csv", out / "curves.png"
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        output_folder.make(out)
         write_atomically(table, text.getvalue().encode())
         write_atomically(plot, _plot(found, metric))
     except OSError as error:

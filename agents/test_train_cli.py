@@ -38,6 +38,16 @@ def test_an_agent_with_nothing_to_train_says_so(tmp_path, capsys):
         (["--agent", "astraea", "--steps", 1, "--set", "foo=1"], "^--set: foo: unknown key$"),
         (["--agent", "astraea", "--steps", 1, "--set", "gamma=high"], "^--set: gamma: "),
         (["--agent", "astraea", "--steps", 0], "steps: .*greater"),
+        (["--agent", "astrea", "--steps", 1], "--agent: astrea: .*nearest: astraea"),
+        (
+            ["--agent", "astraea", "--steps", 1, "--workers", 100_000],
+            "--workers: 100000: this machine can run",
+        ),
+        (["--agent", "ppo", "--steps", 1, "--workers", 10_000], "--workers: 10000: this machine can run"),
+        (
+            ["--agent", "ppo", "--steps", 1, "--engine", "rllib", "--workers", 10_000],
+            "--workers: 10000: Ray gives each process a processor: there are ",
+        ),
         (["--agent", "astraea", "--minutes", "nan"], "minutes: "),
         (["--agent", "astraea", "--steps", 1, "--seed", -1], "seed: "),
         (

@@ -2,6 +2,7 @@
 
 import argparse
 import copy
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,11 +26,12 @@ from leogym.configs import lock
 from leogym.configs.atomic import FULL
 from leogym.configs.command_line import OneLineParser, as_folder
 from leogym.configs.errors import InputError, reports_input_errors
+from leogym.configs.machine import require_at_a_time
 from leogym.envs.stepped_batch import BACKENDS, REAL_TCP
 from leogym.results.provenance import describe
 
 PROGRAM = "train.py"
-WORKER_BYTES = 400_000_000
+WORKER_BYTES = 600_000_000
 """Memory of a process that samples and learns: mostly PyTorch's code."""
 THREAD_BYTES = 16_000_000
 """Memory of a thread that steps simulations."""
@@ -249,6 +251,7 @@ def check(settings: TrainSettings) -> None:
             f"num_envs: {settings.num_envs}: --backend {settings.backend} runs in real time, one scenario at "
             "a time: --set num_envs=1"
         )
+    check_workers(settings)
     import leosim  # here, so that --help needs no compiled module
 
     try:
@@ -256,6 +259,22 @@ def check(settings: TrainSettings) -> None:
     except leosim.InputError as error:
         source, _, rule = str(error).partition(": name: ")
         raise InputError(f"settings: {'spec' if source == 'agent' else source}: {rule}") from None
+
+
+def check_workers(settings: TrainSettings) -> None:
+    """Raise an `InputError` if this machine cannot run ``workers`` at a time; a cluster checks its own."""
+    if settings.ray_address is not None:
+        return
+    if settings.engine == "rllib":
+        # Ray gives each process a processor, and would wait for one forever.
+        if settings.workers > (available := os.cpu_count() or 1):
+            raise InputError(
+                f"--workers: {settings.workers}: Ray gives each process a processor: there are {available}"
+            )
+        return
+    require_at_a_time(
+        settings.workers, "--workers", WORKER_BYTES if settings.engine == "sb3" else THREAD_BYTES
+    )
 
 
 def trace_hashes(settings: TrainSettings) -> dict[str, str]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from leogym.configs import output_folder
 from leogym.configs.errors import InputError
 
 NAME = "process.lock"
@@ -19,6 +20,7 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold the lock on ``folder`` for the duration of the context.
 
     Creates the folder and its parents where they are missing, and removes those afterwards if they are empty.
+    Git ignores what lies in a folder that this creates.
     The system releases the lock when the process ends, even if it is killed.
 
     If another process holds the lock, waits with ``wait``, else raises an `InputError`.
@@ -34,8 +36,8 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
         with suppress(OSError):
             path.unlink()
         for one in made:
-            with suppress(OSError):  # not empty
-                one.rmdir()
+            with suppress(OSError):
+                output_folder.remove_if_empty(one)
         file.close()
 
 
@@ -48,6 +50,8 @@ def _make(folder: Path) -> list[Path]:
         nearest = nearest.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if made:
+            output_folder.ignore(folder)
     except OSError as error:
         raise InputError(f"{folder}: --out: cannot be written: {error.strerror}") from None
     return made

@@ -9,16 +9,22 @@ from typing import get_args
 
 import leosim
 
+from leogym.configs import output_folder
 from leogym.configs.command_line import OneLineParser, number
 from leogym.configs.errors import InputError, reports_input_errors
+from leogym.configs.machine import require_at_a_time
+from leogym.configs.progress import Progress
 from leogym.traces import listed, plot
 from leogym.traces.capacity import settings as capacity_spec
 from leogym.traces.formats import cli as exchange_cli
 from leogym.traces.orbit import places
 from leogym.traces.orbit.legs import Delays
 from leogym.traces.path import batch, cache, named_paths, path_trace, physics, shared, spec, synth
+from leogym.traces.path.synth import DEFAULT_FOLDER
 
 PROGRAM = "python -m traces"
+BUILD_BYTES = 250_000_000
+"""Memory of a process that builds a path."""
 
 
 def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
@@ -50,7 +56,11 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         ),
     )
     build.add_argument("name", nargs="?", help="a named path")
-    build.add_argument("--all", action="store_true", help="every named path, to NAME.csv in the folder --out")
+    build.add_argument(
+        "--all",
+        action="store_true",
+        help="every named path, to NAME.csv in the folder --out",
+    )
     build.add_argument("--jobs", type=int, metavar="N", help="processes for --all, default one per core")
     build.add_argument("--from", dest="origin", metavar="CITY|LAT,LON", help="a city, or degrees")
     build.add_argument("--to", dest="destination", metavar="CITY|LAT,LON")
@@ -90,7 +100,10 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     )
     capacity_spec.add_arguments(build)
     build.add_argument(
-        "--out", type=Path, metavar="FILE", help="default NAME.csv; path.csv if the path has no name"
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help=f"default: NAME.csv (or path.csv) in {DEFAULT_FOLDER}",
     )
 
     check = commands.add_parser(
@@ -158,16 +171,29 @@ def _spec(arguments: argparse.Namespace) -> spec.PathSpec:
     return spec.parse({"name": "path", "from_site": origin, "to_site": destination, **fields}, "build")
 
 
+def _default_folder(out: Path | None) -> Path:
+    """Return the folder ``out``, or that of traces whose place nobody names, created if it is missing."""
+    if out is not None:
+        return out
+    try:
+        output_folder.make(DEFAULT_FOLDER)
+    except OSError as error:
+        raise InputError(f"{DEFAULT_FOLDER}: cannot be written: {error.strerror}") from None
+    return DEFAULT_FOLDER
+
+
 def _build_all(arguments: argparse.Namespace) -> int:
     if arguments.name is not None or arguments.origin is not None or arguments.destination is not None:
         raise InputError("build: give --all, or one path")
-    if arguments.jobs is not None and not 1 <= arguments.jobs <= 1024:
-        raise InputError(f"build: --jobs: must be from 1 to 1024, not {arguments.jobs}")
+    if arguments.jobs is not None:
+        if arguments.jobs < 1:
+            raise InputError(f"build: --jobs: must be at least 1, not {arguments.jobs}")
+        require_at_a_time(arguments.jobs, "build: --jobs", BUILD_BYTES)
     specs = []
     for name in named_paths.names():
         arguments.name = name
         specs.append(_spec(arguments))
-    for file, summary in batch.write_all(specs, arguments.out or Path(), arguments.jobs):
+    for file, summary in batch.write_all(specs, _default_folder(arguments.out), arguments.jobs):
         print(f"{file}: {summary}", flush=True)
     return 0
 
@@ -176,8 +202,9 @@ def _build(arguments: argparse.Namespace) -> int:
     if arguments.all:
         return _build_all(arguments)
     wanted = _spec(arguments)
-    out = arguments.out or Path(f"{wanted.name}.csv")
-    summary = path_trace.write(wanted, out)
+    out = arguments.out or _default_folder(None) / f"{wanted.name}.csv"
+    with Progress(f"building {wanted.name}", wanted.duration_s) as shown:
+        summary = path_trace.write(wanted, out, shown.advance)
     print(f"{out}: {summary}")
     return 0
 

@@ -90,7 +90,8 @@ def test_check_names_file_line_and_rule_and_ends_with_1(monkeypatch, capsys, tra
         (["build"], "build: give a named path, or both --from and --to"),
         (["build", "atlantis"], "path: 'atlantis': no such named path"),
         (["build", "--all", "sd-ny-isl"], "build: give --all, or one path"),
-        (["build", "--all", "--jobs", "0"], "build: --jobs: must be from 1 to 1024, not 0"),
+        (["build", "--all", "--jobs", "0"], "build: --jobs: must be at least 1, not 0"),
+        (["build", "--all", "--jobs", "99999"], "build: --jobs: 99999: this machine can run at most "),
         (
             ["build", "sd-ny-isl", "--reattach-phase-s", "15"],
             "build: reattach_phase_s: 15 is not below reattach_s, 15",

@@ -15,6 +15,7 @@ from leogym.agents.engines.actor import SPEC_VERSION
 from leogym.agents.published.tensor_bundle import TensorBundle
 from leogym.agents.training.onnx_export import perceptron
 from leogym.agents.training.run_folder import RunFolder
+from leogym.configs import output_folder
 
 NEGATIVE_SLOPE = 0.2
 BATCH_NORM_EPSILON = 1e-3
@@ -77,5 +78,5 @@ def write(bundle: TensorBundle, network: bytes, description: dict[str, object], 
         "imported_from": bundle.index.name,
         "index_sha256": hashlib.sha256(bundle.index.read_bytes()).hexdigest(),
     }
-    out.mkdir(parents=True, exist_ok=True)
+    output_folder.make(out)
     return RunFolder(out, provenance).write_policy(network, description, None)

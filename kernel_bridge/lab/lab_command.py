@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from leogym.configs import scenario
+from leogym.configs import output_folder, scenario
 from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
 from leogym.kernel_bridge.lab import image, links, machine, virtual_run
@@ -97,7 +97,7 @@ def _show(told: Mapping[str, object]) -> None:
 
 
 def _write(folder: Path, log: Measurement, described: scenario.Scenario) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    output_folder.make(folder)
     told = {
         "scenario": described.model_dump(mode="json"),
         "image": {name: value for name, value in image.latest().manifest.items() if name != "files"},

@@ -131,14 +131,14 @@ def _write_folder(
             times = f"{series.period_ns // links.period_ns} times"
             lost.append(f"period: {links.period_ns / 1e9:g} s of links that never change, {times} the same")
         opportunities, size = mahimahi.size(links)
-        told = writing.progress(folder.parent, opportunities, size)
-        for direction in DIRECTIONS:
-            with whole_file(folder / f"{direction}.txt") as file:
-                count = mahimahi.write(links, direction, file, told)
-            mean_mbps = count * mahimahi.PACKET_BITS / (links.period_ns / 1e9) / 1e6
-            sidecar[f"{direction}_opportunities"] = count
-            sidecar[f"{direction}_mean_mbps"] = round(mean_mbps, 6)
-            said[f"{direction}.txt"] = f"{count} opportunities, {mean_mbps:.3f} Mbit/s on average"
+        with writing.progress(folder.parent, opportunities, size) as told:
+            for direction in DIRECTIONS:
+                with whole_file(folder / f"{direction}.txt") as file:
+                    count = mahimahi.write(links, direction, file, told)
+                mean_mbps = count * mahimahi.PACKET_BITS / (links.period_ns / 1e9) / 1e6
+                sidecar[f"{direction}_opportunities"] = count
+                sidecar[f"{direction}_mean_mbps"] = round(mean_mbps, 6)
+                said[f"{direction}.txt"] = f"{count} opportunities, {mean_mbps:.3f} Mbit/s on average"
         lost.append("time: opportunities come in whole milliseconds, rounded up")
         lost.append("connected: an outage has no opportunity; path_id and events are left out")
         lost += _delay_sidecar(series, kind, folder, sidecar, said)

@@ -5,10 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from leogym.configs.errors import InputError
+from leogym.configs.progress import Progress
 from leogym.traces.path.cache import MAX_BYTES
 
 MAX_LINE_BYTES = 1 << 20
 """No format has longer lines, and a file without line breaks must not fill the memory."""
+
+SHOWN_BYTES = 1 << 20
+"""The progress of reading is shown each time that so many bytes are read."""
 
 
 class Source:
@@ -43,10 +47,13 @@ class Source:
                 raise InputError(
                     f"{self.path}: file: {size} bytes are more than the {MAX_BYTES} that a trace may have"
                 )
-            with self.path.open("rb") as file:
-                number, read = 0, 0
+            with self.path.open("rb") as file, Progress(f"reading {self.path.name}", size) as shown:
+                number, read, told = 0, 0, 0
                 while raw := file.readline(MAX_LINE_BYTES + 1):
                     number, read = number + 1, read + len(raw)
+                    if read - told >= SHOWN_BYTES:
+                        shown.advance(read - told)
+                        told = read
                     if len(raw) > MAX_LINE_BYTES:
                         raise self.error(number, "file", f"the line is longer than {MAX_LINE_BYTES} bytes")
                     # A pipe or device reports no size.

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,10 +143,11 @@ def rows_text(block: Block, capacity_mbps: float) -> str:
     return "".join(lines)
 
 
-def write(spec: PathSpec, out: Path) -> Summary:
+def write(spec: PathSpec, out: Path, told: Callable[[float], None] = lambda _: None) -> Summary:
     """Build a path and write it to ``out`` atomically.
 
-    Rows first go to a temporary file, because the metadata in the first line depends on them.
+    Rows first go to a temporary file, because the metadata in the first line depends on them. ``told`` is
+    called with the seconds of the path that were just built.
 
     Raises:
         InputError: the folder cannot be written, or the path cannot be built.
@@ -160,6 +161,7 @@ def write(spec: PathSpec, out: Path) -> Summary:
                 summary.add(block, builder.clock, report)
                 text = rows_text(block, spec.capacity_mbps) if conditions is None else conditions.add(block)
                 rows.write(text)
+                told(len(block.time_ns) * spec.step_ms / 1000)
             if conditions is not None:
                 rows.write(conditions.end())
                 summary.rows, summary.down_s = conditions.rows, conditions.down_s

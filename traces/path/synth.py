@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import ValidationError, model_validator
 
+from leogym.configs import output_folder
 from leogym.configs.command_line import number
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.nearest import instead
@@ -29,6 +30,9 @@ from leogym.traces.capacity.starlink import Starlink
 from leogym.traces.capacity.uniform_steps import UniformSteps
 
 Pair = tuple[float, float]
+
+DEFAULT_FOLDER = output_folder.RUNS / "traces"
+"""The folder of traces whose place nobody names."""
 
 _STEPS: dict[str, Any] = {"capacity_mbps": uniform_steps.CAPACITY_MBPS, "rtt_ms": uniform_steps.RTT_MS}
 _DELAYS_MS = starlink.BASE_DELAY_MS
@@ -264,13 +268,15 @@ def add(commands: Any) -> None:
     parser.add_argument("--terminal-at", choices=["from", "to"], help="end with starlink's dish, default to")
     parser.add_argument("--loss", type=number, metavar="P", help="loss per packet, default 0")
     parser.add_argument("--loss-burst", metavar="MEAN,BURST_MS[,LOSS]", help="Gilbert-Elliott bursts")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="default NAME.csv")
+    parser.add_argument("--out", type=Path, metavar="FILE", help=f"default {DEFAULT_FOLDER}/NAME.csv")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand and return its exit status."""
     spec = parse({"name": arguments.name} | {field: getattr(arguments, field) for field in _FLAGS}, "synth")
-    out = arguments.out or Path(f"{spec.name}.csv")
+    out = arguments.out or DEFAULT_FOLDER / f"{spec.name}.csv"
+    if arguments.out is None:
+        output_folder.make(DEFAULT_FOLDER)
     print(f"{out}: {write(spec, out)} rows")
     return 0
 
