@@ -37,7 +37,7 @@ class OneLineParser(argparse.ArgumentParser):
 
     def parse_args(  # type: ignore[override]  # argparse overloads it by the namespace
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
-    ) -> argparse.Namespace:
+    ) -> Any:
         """Parse a command line; an unknown option is answered by the nearest ones."""
         found, rest = self.parse_known_args(args, namespace)
         if rest:

@@ -43,18 +43,10 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
 
 def _make(folder: Path) -> list[Path]:
     """Create ``folder``; return all created folders, innermost first."""
-    made = []
-    nearest = folder
-    while not nearest.exists() and nearest != nearest.parent:
-        made.append(nearest)
-        nearest = nearest.parent
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if made:
-            output_folder.ignore(folder)
+        return output_folder.make(folder)
     except OSError as error:
         raise InputError(f"{folder}: --out: cannot be written: {error.strerror}") from None
-    return made
 
 
 def _locked(path: Path, wait: bool) -> BinaryIO:

@@ -1,6 +1,10 @@
 """Output folders, which Git ignores wherever they lie."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from leogym.configs.errors import InputError
 
 RUNS = Path("runs")
 """The folder of outputs whose place nobody names."""
@@ -8,11 +12,35 @@ IGNORED = ".gitignore"
 _TEXT = "# Made by LeoGym: outputs are not for a repository. Delete this file to add them.\n*\n"
 
 
-def make(folder: Path) -> None:
-    """Create an output folder and its parents; Git ignores what lies in a folder that this creates."""
-    if not folder.exists():
-        folder.mkdir(parents=True, exist_ok=True)
+def make(folder: Path) -> list[Path]:
+    """Create an output folder and its parents; Git ignores what lies in a folder that this creates.
+
+    Returns:
+        All created folders, innermost first.
+    """
+    made = []
+    nearest = folder
+    while not nearest.exists() and nearest != nearest.parent:
+        made.append(nearest)
+        nearest = nearest.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    if made:
         ignore(folder)
+    return made
+
+
+@contextmanager
+def made(folder: Path) -> Iterator[Path]:
+    """Like `make` within the context; afterwards remove created folders into which nothing was written."""
+    try:
+        created = make(folder)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
+    try:
+        yield folder
+    finally:
+        for one in created:
+            remove_if_empty(one)
 
 
 def ignore(folder: Path) -> None:

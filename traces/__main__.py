@@ -20,7 +20,6 @@ from leogym.traces.formats import cli as exchange_cli
 from leogym.traces.orbit import places
 from leogym.traces.orbit.legs import Delays
 from leogym.traces.path import batch, cache, named_paths, path_trace, physics, shared, spec, synth
-from leogym.traces.path.synth import DEFAULT_FOLDER
 
 PROGRAM = "python -m traces"
 BUILD_BYTES = 250_000_000
@@ -103,7 +102,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         "--out",
         type=Path,
         metavar="FILE",
-        help=f"default: NAME.csv (or path.csv) in {DEFAULT_FOLDER}",
+        help=f"default: NAME.csv (or path.csv) in {synth.DEFAULT_FOLDER}",
     )
 
     check = commands.add_parser(
@@ -171,17 +170,6 @@ def _spec(arguments: argparse.Namespace) -> spec.PathSpec:
     return spec.parse({"name": "path", "from_site": origin, "to_site": destination, **fields}, "build")
 
 
-def _default_folder(out: Path | None) -> Path:
-    """Return the folder ``out``, or that of traces whose place nobody names, created if it is missing."""
-    if out is not None:
-        return out
-    try:
-        output_folder.make(DEFAULT_FOLDER)
-    except OSError as error:
-        raise InputError(f"{DEFAULT_FOLDER}: cannot be written: {error.strerror}") from None
-    return DEFAULT_FOLDER
-
-
 def _build_all(arguments: argparse.Namespace) -> int:
     if arguments.name is not None or arguments.origin is not None or arguments.destination is not None:
         raise InputError("build: give --all, or one path")
@@ -193,8 +181,9 @@ def _build_all(arguments: argparse.Namespace) -> int:
     for name in named_paths.names():
         arguments.name = name
         specs.append(_spec(arguments))
-    for file, summary in batch.write_all(specs, _default_folder(arguments.out), arguments.jobs):
-        print(f"{file}: {summary}", flush=True)
+    with output_folder.made(arguments.out or synth.DEFAULT_FOLDER) as folder:
+        for file, summary in batch.write_all(specs, folder, arguments.jobs):
+            print(f"{file}: {summary}", flush=True)
     return 0
 
 
@@ -202,8 +191,10 @@ def _build(arguments: argparse.Namespace) -> int:
     if arguments.all:
         return _build_all(arguments)
     wanted = _spec(arguments)
-    out = arguments.out or _default_folder(None) / f"{wanted.name}.csv"
-    with Progress(f"building {wanted.name}", wanted.duration_s) as shown:
+    with (
+        synth.default_file(arguments.out, wanted.name) as out,
+        Progress(f"building {wanted.name}", wanted.duration_s) as shown,
+    ):
         summary = path_trace.write(wanted, out, shown.advance)
     print(f"{out}: {summary}")
     return 0

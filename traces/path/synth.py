@@ -6,7 +6,8 @@ import argparse
 import json
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -274,11 +275,19 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand and return its exit status."""
     spec = parse({"name": arguments.name} | {field: getattr(arguments, field) for field in _FLAGS}, "synth")
-    out = arguments.out or DEFAULT_FOLDER / f"{spec.name}.csv"
-    if arguments.out is None:
-        output_folder.make(DEFAULT_FOLDER)
-    print(f"{out}: {write(spec, out)} rows")
+    with default_file(arguments.out, spec.name) as out:
+        print(f"{out}: {write(spec, out)} rows")
     return 0
+
+
+@contextmanager
+def default_file(out: Path | None, name: str) -> Iterator[Path]:
+    """Yield the file ``out``, or that of the trace ``name`` in `DEFAULT_FOLDER`, which is then created."""
+    if out is not None:
+        yield out
+        return
+    with output_folder.made(DEFAULT_FOLDER) as folder:
+        yield folder / f"{name}.csv"
 
 
 def _range(text: str) -> Pair:
