@@ -25,7 +25,9 @@ def parser(program: str = PROGRAM) -> OneLineParser:
         description="Import checkpoints, evaluate, plot and ship policies.",
         examples=("held-out runs/a", "curves runs/seed-1 runs/seed-2 --metric reward"),
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="import|held-out|returns|curves|ship")
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="import|held-out|returns|curves|ship"
+    )
     add = commands.add_parser(
         "import",
         help="convert a checkpoint that a scheme's authors published to a policy",

@@ -3,7 +3,7 @@
 from typing import Any
 
 from leogym.agents.training.settings import TrainSettings
-from leogym.configs.sampling import MixtureSampling
+from leogym.configs.sampling import FlowMix, NamedSampling
 
 KEYS = ("scenarios", "scenarios.sampler")  # assignments that replace the preset's ranges
 
@@ -17,15 +17,20 @@ def line(before: TrainSettings, after: TrainSettings) -> str | None:
     brought = [name for name in ours if name not in given and ours[name] != theirs.get(name)]
     if not dropped and not brought:
         return None
-    text = f"scenarios: {after.scenarios.sampler} in the place of the preset's {before.scenarios.sampler}"
+    text = f"scenarios: {_name(after)} in the place of the preset's {_name(before)}"
     if dropped:
         text += f"; dropped: {_list(dropped, theirs)}"
     if brought:
         text += f"; its defaults: {_list(brought, ours)}"
     ranges = after.scenarios
-    if after.engine == "sb3" and not isinstance(ranges, MixtureSampling) and ranges.flows[1] > 1:
+    if after.engine == "sb3" and isinstance(ranges, FlowMix) and ranges.flows[1] > 1:
         text += f"; one flow learns, the others run {_show(ranges.background)}"
     return text
+
+
+def _name(settings: TrainSettings) -> str:
+    ranges = settings.scenarios
+    return ", ".join(ranges.names) if isinstance(ranges, NamedSampling) else ranges.sampler
 
 
 def _ranges(settings: TrainSettings) -> dict[str, Any]:

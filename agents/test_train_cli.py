@@ -195,3 +195,20 @@ def test_an_algorithm_may_learn_the_task_of_another_agent():
 def test_an_algorithm_that_there_is_not_is_answered_with_those_that_there_are(tmp_path):
     with pytest.raises(InputError, match=r"^--agent: moon: .*appo, astraea"):
         run(tmp_path, "--agent", "orca", "--steps", 1, "--set", "algo=moon")
+
+
+@pytest.mark.parametrize("name", ["static-100-cubic", "leo-single", "FILE"])
+def test_training_takes_the_scenarios_that_evaluation_takes(tmp_path, config, name):
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "duration_s: 1\nlinks: {l: {rate_mbps: 10, delay_ms: 5}}\nflows: [{scheme: $scheme, route: [l]}]\n"
+    )
+    given = str(path) if name == "FILE" else name
+    words = ["--agent", "astraea", "--config", config, "--steps", 20, "--set", f"scenarios={given}"]
+    assert run(tmp_path, *words) == 0
+    assert yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())["scenarios"]["names"] == [given]
+
+
+def test_a_wrong_name_to_train_on_is_answered_by_the_nearest(tmp_path, config):
+    with pytest.raises(InputError, match=r"scenarios: .*'leo-sngle': neither a file nor .*leo-single"):
+        run(tmp_path, "--agent", "astraea", "--config", config, "--steps", 1, "--set", "scenarios=leo-sngle")

@@ -3,19 +3,11 @@
 ``train``, ``evaluate`` and ``gymnasium.make`` take the same names. No two of them are the same.
 """
 
-from pathlib import Path
-
-from leogym.configs import sampling, suite
+from leogym.configs import named_scenarios, sampling, suite
 from leogym.configs.errors import InputError
+from leogym.configs.named_scenarios import scenarios as scenarios
 from leogym.configs.nearest import instead
 from leogym.configs.suite import LISTED_BY, Suite
-
-SCENARIOS = Path(__file__).parent / "scenarios"
-
-
-def scenarios() -> dict[str, Path]:
-    """Return the scenario files of ``configs/scenarios`` by name."""
-    return {path.stem: path for path in sorted(SCENARIOS.glob("*.yaml"))}
 
 
 def known() -> list[str]:
@@ -36,15 +28,11 @@ def as_suite(name: str) -> Suite:
     Raises:
         InputError: there is no such name or file, the file is invalid, or ``name`` is a sampler's.
     """
-    files = scenarios()
-    if name in files:
-        file = f"configs/scenarios/{name}.yaml"
-        return suite.load(str(files[name])).model_copy(update={"source": file, "file": file})
     if name in sampling.names():
         raise InputError(f"{name}: a sampler: it draws scenarios to learn from, in train and gymnasium.make")
-    if name not in suite.shipped() and not suite.is_file(name):
+    if not named_scenarios.is_known(name):
         raise InputError(
             f"{name}: no suite or scenario has this name "
-            f"{instead(name, [*suite.shipped(), *files], LISTED_BY)}"
+            f"{instead(name, [*suite.shipped(), *scenarios()], LISTED_BY)}"
         )
-    return suite.load(name)
+    return named_scenarios.load(name)

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
+from leogym.configs import named_scenarios
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.nearest import instead
 from leogym.configs.strict import NonNegative, Positive, Probability, Range, Strict
@@ -181,7 +190,42 @@ class MixtureSampling(Strict):
         return max(part.scenarios.max_learning_flows for part in self.parts)
 
 
-Ranges = AstraeaSampling | LeoSampling | AuroraSampling | TraceSampling | MixtureSampling
+class NamedSampling(Strict):
+    """Scenarios and suites by name or file; each episode draws a scenario of one of them, and a seed.
+
+    Learning flows take the place of the scheme under test, and start times in path traces are drawn unless
+    the file gives them.
+    """
+
+    sampler: Literal["named"] = "named"
+    names: Names
+    """Of ``configs/scenarios`` and ``configs/suites``, or files."""
+    learning_flows: Count | None = None
+    """Number of learning flows, picked at random; default: all."""
+    background: Names = ("cubic",)
+    """Each flow that then does not learn draws its scheme from this list."""
+
+    @field_validator("names")
+    @classmethod
+    def _with_learning_flows(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            try:
+                found = named_scenarios.to_learn(name)
+            except InputError as error:
+                raise ValueError(str(error)) from None
+            if not found:
+                raise ValueError(f"{name}: has no flow that could learn: none has scheme agent or $scheme")
+        return names
+
+    @property
+    def max_learning_flows(self) -> int:
+        """The maximum number of learning flows in an episode."""
+        cases = [one for name in self.names for one in named_scenarios.to_learn(name)]
+        most = max(map(named_scenarios.learning_flows, cases))
+        return most if self.learning_flows is None else min(most, self.learning_flows)
+
+
+Ranges = AstraeaSampling | LeoSampling | AuroraSampling | TraceSampling | MixtureSampling | NamedSampling
 Sampling = Annotated[Ranges, Field(discriminator="sampler")]
 
 _SAMPLERS: dict[str, type[Ranges]] = {
@@ -225,11 +269,19 @@ def about(name: str) -> str:
     return " ".join((_SAMPLERS[name].__doc__ or "").split("\n\n")[0].split())
 
 
+def by_name(value: Any) -> Any:
+    """Convert the name of a sampler, scenario or suite, or a file, to the mapping of its ranges."""
+    if not isinstance(value, str):
+        return value
+    if value not in _SAMPLERS and named_scenarios.is_known(value):
+        return {"sampler": "named", "names": [value]}
+    return {"sampler": value}
+
+
 def parse(data: Any, source: str) -> Ranges:
     """Return the ranges that ``data`` describes: a sampler's name or a mapping with the key ``sampler``."""
-    if isinstance(data, str):
-        data = {"sampler": data}
-    if isinstance(data, dict) and data.get("sampler") not in _SAMPLERS:
+    data = by_name(data)
+    if isinstance(data, dict) and data.get("sampler") not in (*_SAMPLERS, "named"):
         raise InputError(
             f"{source}: sampler: unknown sampler {data.get('sampler')!r} "
             f"{instead(str(data.get('sampler')), _SAMPLERS)}"

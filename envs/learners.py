@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from leogym.configs.named_scenarios import learning_flows as learning_flows
+from leogym.configs.scenario import LEARNER as LEARNER
 from leogym.configs.scenario import Flow, Scenario
-
-LEARNER = "agent"  # the scheme name of learning flows
 
 
 def learners(scenario: Scenario) -> Iterator[Flow]:
@@ -12,8 +12,3 @@ def learners(scenario: Scenario) -> Iterator[Flow]:
     for flow in scenario.flows:
         if flow.scheme == LEARNER:
             yield from (flow for _ in range(flow.count))
-
-
-def learning_flows(scenario: Scenario) -> int:
-    """Return the number of learning flows of ``scenario``."""
-    return sum(flow.count for flow in scenario.flows if flow.scheme == LEARNER)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from leogym.configs import sampling
+from leogym.configs import named_scenarios, sampling
 from leogym.configs.queue import Queue
 from leogym.configs.sampling import (
     AstraeaSampling,
@@ -23,11 +23,12 @@ from leogym.configs.sampling import (
     FlowMix,
     LeoSampling,
     MixtureSampling,
+    NamedSampling,
     Ranges,
     TraceSampling,
     with_one_learning_flow,
 )
-from leogym.configs.scenario import Flow, Link, Scenario
+from leogym.configs.scenario import LEARNER, Flow, Link, Scenario
 
 PACKET_BITS = 1_500 * 8
 
@@ -66,6 +67,8 @@ def draw(ranges: Ranges, rng: np.random.Generator) -> Scenario:
         return draw_aurora(ranges, rng)
     if isinstance(ranges, TraceSampling):
         return draw_trace(ranges, rng)
+    if isinstance(ranges, NamedSampling):
+        return draw_named(ranges, rng)
     if isinstance(ranges, MixtureSampling):
         weights = np.array([part.weight for part in ranges.parts])
         part = ranges.parts[int(rng.choice(len(weights), p=weights / weights.sum()))]
@@ -77,6 +80,9 @@ def paths(ranges: Ranges) -> list[str]:
     """Return the names of all path traces that scenarios from ``ranges`` can use."""
     if isinstance(ranges, MixtureSampling):
         return sorted({path for part in ranges.parts for path in paths(part.scenarios)})
+    if isinstance(ranges, NamedSampling):
+        scenarios = [one for name in ranges.names for one in named_scenarios.to_learn(name)]
+        return sorted({trace for one in scenarios for trace in one.traces})
     if isinstance(ranges, TraceSampling):
         return [path for name in ranges.paths for path in _traces_of(name, ranges.seeds)]
     return [*ranges.paths] if isinstance(ranges, LeoSampling) else []
@@ -145,6 +151,53 @@ def draw_trace(ranges: TraceSampling, rng: np.random.Generator) -> Scenario:
     )
     extra_delay_ms = rng.uniform(*ranges.extra_delay_ms, _count(rng, ranges))
     return _scenario(rng, ranges, f"trace-{path}", link, extra_delay_ms)
+
+
+def draw_named(ranges: NamedSampling, rng: np.random.Generator) -> Scenario:
+    """Draw one of the scenarios, a start time in its path traces, which flows learn, and the seed."""
+    name = ranges.names[int(rng.integers(len(ranges.names)))]
+    scenarios = named_scenarios.to_learn(name)
+    scenario = scenarios[int(rng.integers(len(scenarios)))]
+    links = scenario.links
+    if named_scenarios.load(name).vary_offset and scenario.traces:
+        offset_s = int(rng.integers(max(period_ms(path) for path in scenario.traces))) / 1e3
+        links = {
+            name: link if link.trace is None else link.model_copy(update={"offset_s": offset_s})
+            for name, link in links.items()
+        }
+    drawn = scenario.model_copy(update={"seed": int(rng.integers(2**63)), "links": links})
+    most = ranges.learning_flows
+    if most is None or named_scenarios.learning_flows(scenario) <= most:
+        return drawn
+    return _with_background(drawn, most, ranges.background, rng)
+
+
+def _with_background(
+    scenario: Scenario, learning: int, background: tuple[str, ...], rng: np.random.Generator
+) -> Scenario:
+    """Let only ``learning`` flows learn; the others draw a scheme of ``background``."""
+    learns = iter((rng.permutation(named_scenarios.learning_flows(scenario)) < learning).tolist())
+    flows: list[Flow] = []
+    places: list[list[int]] = []
+    """Of each entry, its flows' indices: an entry may stand for several, of which some learn."""
+    for entry in scenario.flows:
+        places.append([*range(len(flows), len(flows) + entry.count)])
+        for _ in range(entry.count):
+            scheme = entry.scheme
+            if scheme == LEARNER and not next(learns):
+                scheme = background[int(rng.integers(len(background)))]
+            flows.append(entry.model_copy(update={"scheme": scheme, "count": 1}))
+    events = [
+        event.model_copy(
+            update={
+                "reroute": event.reroute.model_copy(
+                    update={"flows": [at for index in event.reroute.flows for at in places[index]]}
+                )
+            }
+        )
+        for event in scenario.events
+    ]
+    return scenario.model_copy(update={"flows": flows, "events": events})
 
 
 def _traces_of(name: str, seeds: int) -> list[str]:

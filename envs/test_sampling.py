@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import leogym.envs.sampling
-from leogym.configs import sampling
+from leogym.configs import named_scenarios, sampling
 from leogym.configs.errors import InputError
 from leogym.configs.scenario import Scenario, parse
 from leogym.envs.learners import learning_flows
-from leogym.envs.sampling import sampler
+from leogym.envs.sampling import draw, paths, sampler
 
 SEEDS = st.integers(0, 2**32)
 
@@ -179,3 +179,38 @@ def test_a_mixture_of_mixtures_is_refused():
     inner = {"sampler": "mixture", "parts": []}
     with pytest.raises(InputError, match="parts"):
         sampler("mixture", parts=[{"scenarios": inner}])
+
+
+@pytest.mark.parametrize(
+    "name", ["leo-agent", "static-100-cubic", "leo-single", "two-path-reroute", "starlink-mix"]
+)
+def test_scenarios_and_suites_are_drawn_by_name(name):
+    ranges = sampling.parse(name, "scenarios")
+    assert ranges.names == (name,)
+    scenarios = [draw(ranges, np.random.default_rng([1, number])) for number in range(4)]
+    assert len({one.seed for one in scenarios}) == 4
+    for one in scenarios:
+        assert 1 <= named_scenarios.learning_flows(one) <= ranges.max_learning_flows
+        assert one.traces <= set(paths(ranges))
+    alone = [
+        draw(sampling.with_learning_flows(ranges, 1), np.random.default_rng([1, number]))
+        for number in range(4)
+    ]
+    for one, other in zip(scenarios, alone, strict=True):
+        assert named_scenarios.learning_flows(other) == 1
+        assert sum(flow.count for flow in other.flows) == sum(flow.count for flow in one.flows)
+
+
+def test_a_reroute_moves_the_same_flows_when_few_of_them_learn():
+    ranges = sampling.parse({"sampler": "named", "names": ["two-path-reroute"], "learning_flows": 1}, "x")
+    scenario = draw(ranges, np.random.default_rng(1))
+    assert [event.reroute.flows for event in scenario.events] == [[2, 3], [2, 3]]
+
+
+def test_a_name_without_a_flow_that_could_learn_is_refused(tmp_path):
+    path = tmp_path / "none.yaml"
+    path.write_text(
+        "duration_s: 1\nlinks: {l: {rate_mbps: 1, delay_ms: 1}}\nflows: [{scheme: reno, route: [l]}]\n"
+    )
+    with pytest.raises(InputError, match="has no flow that could learn"):
+        sampling.parse(str(path), "scenarios")

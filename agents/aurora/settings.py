@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from leogym.agents.baselines.ppo.settings import PpoSettings
-from leogym.agents.training.settings import Count, Fraction, sampler_by_name
+from leogym.agents.training.settings import Count, Fraction, ranges_by_name
 from leogym.configs.sampling import AuroraSampling, Sampling
 from leogym.configs.strict import NonNegative, Positive
 
@@ -23,7 +23,7 @@ class AuroraSettings(PpoSettings):
 
     spec: str = "aurora"
     reward: str = "aurora"
-    scenarios: Annotated[Sampling, BeforeValidator(sampler_by_name)] = AuroraSampling()
+    scenarios: Annotated[Sampling, BeforeValidator(ranges_by_name)] = AuroraSampling()
     interval_ms: Positive = 50.0
     """Length of the intervals before the first RTT sample in ms; later ones are half an RTT long."""
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from leogym.agents.astraea.settings import AstraeaSettings
-from leogym.agents.training.settings import Count, Fraction, sampler_by_name
+from leogym.agents.training.settings import Count, Fraction, ranges_by_name
 from leogym.configs.sampling import AstraeaSampling, Sampling
 from leogym.configs.strict import NonNegative, Positive
 
@@ -20,7 +20,7 @@ class OrcaSettings(AstraeaSettings):
 
     spec: str = "orca"
     reward: str = "orca"
-    scenarios: Annotated[Sampling, BeforeValidator(sampler_by_name)] = PUBLISHED_RANGES
+    scenarios: Annotated[Sampling, BeforeValidator(ranges_by_name)] = PUBLISHED_RANGES
     interval_ms: Positive = 20.0
 
     hidden: list[Count] = Field(default=[256, 256], min_length=1)

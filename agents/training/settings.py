@@ -13,7 +13,7 @@ import yaml
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from leogym import configs
-from leogym.configs import yaml_text
+from leogym.configs import names, sampling, suite, yaml_text
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.sampling import AstraeaSampling, Sampling
 from leogym.configs.scenario import load_yaml
@@ -34,9 +34,11 @@ FREE_ON_RESUME = frozenset({"steps", "minutes", "workers", "ray_address", "track
 processes, only the number of parallel simulations changes."""
 
 
-def sampler_by_name(value: Any) -> Any:
-    """Convert a sampler's name to its default ranges."""
-    return {"sampler": value} if isinstance(value, str) else value
+def ranges_by_name(value: Any) -> Any:
+    """Convert a name or file to ranges; raise a ValueError that has the nearest names if there is none."""
+    if isinstance(value, str) and value not in names.known() and not suite.is_file(value):
+        raise ValueError(str(names.unknown(value, "(name)")).partition(": ")[2])
+    return sampling.by_name(value)
 
 
 def _weighted(value: Any) -> Any:
@@ -50,7 +52,7 @@ class Stage(Strict):
     """One stage of a curriculum: episodes that begin before step ``until_steps`` use its ``scenarios``."""
 
     until_steps: Count
-    scenarios: Annotated[Sampling, BeforeValidator(sampler_by_name)]
+    scenarios: Annotated[Sampling, BeforeValidator(ranges_by_name)]
 
 
 class TrainSettings(Strict):
@@ -72,8 +74,9 @@ class TrainSettings(Strict):
     reward: Annotated[str, BeforeValidator(_weighted)] = "astraea"
     """The reward: a name, or terms with weights such as ``throughput:1,delay:-0.5`` (in YAML also as a
     mapping)."""
-    scenarios: Annotated[Sampling, BeforeValidator(sampler_by_name)] = AstraeaSampling()
-    """The ranges that episodes are drawn from: a sampler's name, or its ranges (`configs.sampling`)."""
+    scenarios: Annotated[Sampling, BeforeValidator(ranges_by_name)] = AstraeaSampling()
+    """What episodes are drawn from: the name of a sampler, scenario or suite, a file of one, or a sampler's
+    ranges (`configs.sampling`)."""
     curriculum: list[Stage] = Field(default_factory=list)
     """Stages before ``scenarios``, in order of ``until_steps``; native and sb3 only."""
     interval_ms: Positive = 30.0
@@ -180,7 +183,7 @@ def assign(data: dict[str, Any], key: str, value: Any) -> None:
     for parent in parents:
         inner = data.setdefault(parent, {})
         if parent == "scenarios" and isinstance(inner, str):
-            inner = data[parent] = {"sampler": inner}
+            inner = data[parent] = sampling.by_name(inner)
         if not isinstance(inner, dict):
             raise InputError(f"--set: {key}: {parent} is not a mapping of settings")
         data = inner
