@@ -1,4 +1,4 @@
-# make setup | train | test | bench | papers | lint | report | fuzz
+# make setup | train | test | bench | papers | lint | report | fuzz | wheels
 # Needs Linux, git, make, Python >= 3.11 with pip and a Rust toolchain; everything else goes into .venv.
 
 PYTHON ?= python3
@@ -24,7 +24,8 @@ export CARGO_INCREMENTAL ?= 0
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup train test test-core test-python bench papers lint report lock browser mahimahi kernel lab fuzz clean
+.PHONY: setup train test test-core test-python bench papers lint report wheels lock browser mahimahi kernel lab fuzz
+.PHONY: clean
 .PHONY: built programs installed pytest pytest-shared pytest-real-time beside-real-time
 .PHONY: lint-text lint-types lint-rust
 
@@ -156,6 +157,14 @@ papers: setup
 	out=runs/papers-$$(date +%Y%m%d-%H%M%S); \
 	$(BIN)/python evaluate.py papers $(if $(QUICK),--quick) --out $$out; \
 	$(if $(KEEP),$(BIN)/python -m evaluation.keep $$out)
+
+# leogym, leosim and mm-leo as wheels for every Python >= 3.11, in dist/; see docs/install.md. Maturin compiles for the
+# environment's Python, as in setup, so that cargo reuses what is built.
+wheels: setup
+	rm -rf dist
+	$(BIN)/hatchling build --target wheel --directory dist
+	$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python -m core/py/Cargo.toml --out dist
+	$(BIN)/maturin build --quiet --release --locked -m kernel_bridge/shell/Cargo.toml --out dist
 
 # Resolve the dependencies of pyproject.toml again. The lock holds no registry addresses.
 lock:

@@ -22,7 +22,7 @@ from leogym.agents.training.settings import (
     read_config,
 )
 from leogym.agents.training.stopping import Note, Signals, Stopped
-from leogym.configs import lock
+from leogym.configs import extras, lock
 from leogym.configs.atomic import FULL
 from leogym.configs.command_line import OneLineParser, as_folder
 from leogym.configs.errors import InputError, reports_input_errors
@@ -147,7 +147,8 @@ def sweep(flags: argparse.Namespace) -> int:
     for name, value in vars(flags).items():
         if name not in own and value not in (None, []):
             raise InputError(f"--sweep: --{name} applies to single runs only: set it in {flags.sweep}")
-    from leogym.agents.sweeps.run import run_sweep  # here, because importing Ray takes seconds
+    with extras.needed_by("--sweep"):
+        from leogym.agents.sweeps.run import run_sweep  # here, because importing Ray takes seconds
 
     out = flags.out or Path("runs") / flags.sweep.stem
     note = Note(out / "stop")

@@ -10,15 +10,17 @@ from functools import partial
 from typing import Any
 
 import gymnasium
-from ray.rllib.env.multi_agent_env import MultiAgentEnv
-from ray.rllib.utils.typing import MultiAgentDict
-from ray.tune.registry import register_env
 
-from leogym.configs import sampling
+from leogym.configs import extras, sampling
 from leogym.configs.sampling import with_learning_flows
 from leogym.envs.flow import FlowEnv
 from leogym.envs.parallel import parallel_env
 from leogym.envs.registration import IDS
+
+with extras.needed_by("leogym.envs.rllib"):
+    from ray.rllib.env.multi_agent_env import MultiAgentEnv
+    from ray.rllib.utils.typing import MultiAgentDict
+    from ray.tune.registry import register_env
 
 Step = tuple[MultiAgentDict, MultiAgentDict, MultiAgentDict, MultiAgentDict, MultiAgentDict]
 

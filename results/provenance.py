@@ -10,12 +10,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import leogym
 from leogym.configs.errors import printable
 
 PACKAGES = ("leogym", "leosim", "numpy", "scipy", "polars", "torch", "gymnasium", "pydantic")
 """Distributions whose versions can change a result; missing ones are reported as absent."""
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
+_WHEELS_COMMIT = Path(leogym.__file__).with_name("commit")
+"""Written by ``scripts/commit_in_wheel.py``; a checkout has none."""
 
 
 def describe(
@@ -31,7 +34,7 @@ def describe(
         traces: path trace name to the SHA-256 of its CSV bytes.
 
     Returns:
-        ``command``, ``commit`` (None without a git checkout; ``-dirty`` if tracked files differ), ``date``
+        ``command``, ``commit`` (see `commit`), ``date``
             (UTC, ISO 8601, whole seconds), ``versions``, ``platform``, ``seed``, ``config`` and ``traces``.
     """
     return {
@@ -49,12 +52,15 @@ def describe(
 def command_line(argv: list[str] | None = None, orig_argv: list[str] | None = None) -> str:
     """Return the command to repeat a run, quoted for a shell, without the user's folders.
 
-    ``python -m package`` is kept; a script's path is relative to the working folder if possible.
+    ``leogym COMMAND`` and ``python -m package`` are kept; a script's path is relative to the working folder if
+    possible.
     """
     argv = sys.argv if argv is None else argv
     orig_argv = sys.orig_argv if orig_argv is None else orig_argv
     head, *arguments = argv or [""]
-    if "-m" in orig_argv[: len(orig_argv) - len(arguments)]:
+    if head.startswith("leogym "):  # as `leogym.__main__` sets it
+        program = head.split()
+    elif "-m" in orig_argv[: len(orig_argv) - len(arguments)]:
         program = ["python", "-m", orig_argv[orig_argv.index("-m") + 1]]
     elif head.endswith(".py"):
         program = ["python", anonymous(head)]
@@ -73,7 +79,12 @@ def anonymous(text: str) -> str:
 
 
 def commit() -> str | None:
-    """Return the commit of this package's checkout, or None without one."""
+    """Return the commit of this package's checkout, or the one that its wheel was built from.
+
+    ``-dirty`` follows if tracked files differed. None: the wheel was built without git.
+    """
+    if _WHEELS_COMMIT.exists():
+        return _WHEELS_COMMIT.read_text().strip()
     head = _git("rev-parse", "HEAD")
     if not head or _git("rev-parse", "--show-toplevel") != str(_REPOSITORY):
         return None

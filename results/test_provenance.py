@@ -30,6 +30,12 @@ def test_a_module_is_shown_as_it_was_called(tmp_path: Path) -> None:
     assert provenance.command_line(argv, ["python", "-m", "traces", "list"]) == "python -m traces list"
 
 
+@pytest.mark.parametrize("start", [["/bin/leogym"], ["-m", "leogym"]])
+def test_a_command_of_leogym_is_shown_as_it_is_typed(start: list[str]) -> None:
+    shown = provenance.command_line(["leogym traces", "list"], ["python", *start, "traces", "list"])
+    assert shown == "leogym traces list"
+
+
 def test_the_home_folder_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert provenance.anonymous(f"astraea={tmp_path}/runs/policy") == "astraea=~/runs/policy"
@@ -45,3 +51,11 @@ def test_a_copy_inside_another_repository_does_not_take_that_ones_commit(
 ) -> None:
     monkeypatch.setattr(provenance, "_REPOSITORY", Path(provenance.__file__).parent)
     assert provenance.commit() is None
+
+
+def test_a_wheel_has_the_commit_that_it_was_built_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provenance, "_WHEELS_COMMIT", tmp_path / "commit")
+    (tmp_path / "commit").write_text("0123abc-dirty\n")
+    assert provenance.commit() == "0123abc-dirty"

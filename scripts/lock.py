@@ -4,17 +4,20 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+BUILT_HERE = ("leogym[", "leosim==", "mm-leo==")
 
 
 def main() -> int:
-    """Resolve the dependencies and dev group of pyproject.toml, except leosim, which is built locally."""
+    """Resolve the dependencies, extras and dev group of pyproject.toml, except what is built here."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    wanted = project["project"]["dependencies"] + project["dependency-groups"]["dev"]
+    extras = project["project"]["optional-dependencies"].values()
+    wanted = list(chain(project["project"]["dependencies"], *extras, project["dependency-groups"]["dev"]))
     with tempfile.NamedTemporaryFile("w", suffix=".in") as file:
-        file.write("\n".join(name for name in wanted if name != "leosim"))
+        file.write("\n".join(line for line in wanted if not line.startswith(BUILT_HERE)))
         file.flush()
         command = [Path(sys.executable).with_name("uv"), "pip", "compile", "--quiet", "--universal"]
         command += ["--python-version", "3.11", "--generate-hashes", "--no-header", "--no-annotate"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
+from leogym.configs import extras
 from leogym.configs.errors import InputError
 
 Trainer = Callable[..., None]
@@ -29,9 +30,14 @@ class Scheme:
     """Engine to ``module:function``; empty when there is nothing to train."""
 
     def trainer(self, engine: str) -> Callable[[TrainSettings, RunFolder], None]:
-        """Return the function that trains this scheme with ``engine``."""
+        """Return the function that trains this scheme with ``engine``.
+
+        Raises:
+            InputError: no such engine, or its library is not installed.
+        """
         if engine not in self.trainers:
             known = ", ".join(self.trainers)
             raise InputError(f"--engine: {engine}: {self.name} is trained by {known}")
         module, _, function = self.trainers[engine].partition(":")
-        return getattr(importlib.import_module(module), function)
+        with extras.needed_by(f"--engine {engine}"):
+            return getattr(importlib.import_module(module), function)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
+from leogym.configs import extras
 
 
 class Tracker(Protocol):
@@ -51,7 +52,8 @@ class WandB:
     """Weights & Biases in the run folder's ``wandb/``: offline unless WANDB_MODE says otherwise."""
 
     def __init__(self, run: RunFolder, settings: TrainSettings, start: int) -> None:
-        import wandb  # here, because its import takes seconds
+        with extras.needed_by("--track wandb"):
+            import wandb  # here, because its import takes seconds
 
         self._run = wandb.init(
             project="leogym",

@@ -7,6 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
+from leogym.configs import extras
 from leogym.configs.errors import InputError
 from leogym.configs.machine import cores
 from leogym.evaluation.runs.backends import Backend, Inputs, backend, measure
@@ -59,7 +60,8 @@ def connect_ray(address: str) -> None:
     elif address not in ("local", "auto"):
         raise InputError(f"--ray: {address}: must be HOST:PORT, ray://HOST:PORT, auto or local")
 
-    import ray  # imported here because it takes a second
+    with extras.needed_by("--ray"):
+        import ray  # imported here because it takes a second
 
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)

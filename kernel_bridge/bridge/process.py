@@ -24,7 +24,7 @@ def program() -> str | None:
 def missing() -> str | None:
     """Return in one line what this machine lacks for a bridge, or None."""
     if (path := program()) is None:
-        return "leo-bridge: is not built: `make kernel` as root builds it"
+        return "leo-bridge: is not installed: `make kernel` in a clone of the repository builds it"
     check = subprocess.run([path, "check"], capture_output=True, text=True, check=False)
     lacks = [line.removeprefix("NO").strip() for line in check.stdout.splitlines() if line.startswith("NO")]
     return f"leo-bridge: {lacks[0]}" if lacks else None

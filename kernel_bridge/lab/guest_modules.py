@@ -49,8 +49,9 @@ def imported(programs: Sequence[str] = PROGRAMS) -> tuple[list[Path], list[Path]
     if done.returncode:
         raise RuntimeError(f"lab: the guest's modules: {done.stderr.strip().splitlines()[-1]}")
     paths = sorted({LIBRARY / "site.py", *map(Path, done.stdout.splitlines())})
+    project = [path for path in paths if _is_ours(path)]
     library = [path for path in paths if path.is_relative_to(LIBRARY) and path.suffix in (".py", ".so")]
-    return library, [path for path in paths if path.is_relative_to(PROJECT / "leogym")]
+    return [path for path in library if path not in project], project
 
 
 def compiled(modules: Sequence[Path]) -> dict[Path, bytes]:
@@ -83,7 +84,12 @@ def source(name: str) -> Path:
 
 def _in_guest(path: Path) -> Path:
     """Return a module's path in the guest, whose interpreter expects its library at the path on the host."""
-    return path if path.is_relative_to(LIBRARY) else _IN_GUEST / path.relative_to(PROJECT)
+    return _IN_GUEST / path.relative_to(PROJECT) if _is_ours(path) else path
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a module is this project's; its wheel may be installed within Python's library."""
+    return path.is_relative_to(PROJECT / "leogym")
 
 
 def _fresh(*arguments: str) -> list[str]:

@@ -57,7 +57,10 @@ class LeoInGuest(LeoLinks):
         if (lack := missing()) is not None:
             return lack
         if f"bin/{image.MM_LEO}" not in image.latest().manifest["files"]:
-            return "lab: the image has no mm-leo: run make setup, then python -m kernel_bridge lab build"
+            return (
+                "lab: the image has no mm-leo: pip install 'leogym[kernel]', or make setup in a clone; "
+                "then leogym bridge lab build"
+            )
         return None
 
     def programs(self) -> list[Path]:

@@ -20,7 +20,7 @@ Policies = Mapping[str, Mapping[str, bytes]]  # the files of each scheme's polic
 def missing(image: Image) -> str | None:
     """Return in one line why leo-bridge cannot run in an image's guest, or None."""
     if f"bin/{BRIDGE}" not in image.manifest["files"]:
-        return "lab: the image has no leo-bridge: run make kernel, then python -m kernel_bridge lab build"
+        return "lab: the image has no leo-bridge: run make kernel in a clone, then leogym bridge lab build"
     if not image.manifest["btf"]:
         return (
             f"lab: Linux {image.manifest['kernel']} has no type information (BTF), which leo-bridge needs: "

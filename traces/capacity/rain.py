@@ -22,11 +22,16 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 from scipy.stats import norm
 
+from leogym.configs import extras
 from leogym.configs.units import NS_PER_S
 from leogym.traces.capacity import modcod
 from leogym.traces.capacity.settings import parse_rain
 from leogym.traces.capacity.span import End, Floats, Ints, Span, View, span
 from leogym.traces.orbit.ground import Site
+
+with extras.needed_by("rain"):
+    from itur.models.itu618 import rain_attenuation
+    from itur.models.itu837 import rainfall_probability, unavailability_from_rainfall_rate
 
 DOWN_GHZ, UP_GHZ = 11.7, 14.25  # Centres of Starlink's user bands, 10.7-12.7 and 14.0-14.5 GHz
 CLEAR_SKY_DB = 12.5
@@ -43,9 +48,6 @@ _STREAM = 4
 
 def exceeded_db(site: Site, ghz: float, elevation_deg: Floats, percent: float) -> Floats:
     """Return the rain attenuation exceeded for ``percent`` of an average year at a site at sea level."""
-    # The library takes two seconds to load, so only rain imports it.
-    from itur.models.itu618 import rain_attenuation
-
     with warnings.catch_warnings():
         # The library warns below 5° and outside its frequency range; neither happens here.
         warnings.simplefilter("ignore")
@@ -57,15 +59,11 @@ def exceeded_db(site: Site, ghz: float, elevation_deg: Floats, percent: float) -
 
 def rainy_percent(site: Site) -> float:
     """Return the percentage of an average year in which it rains at a site (P.837)."""
-    from itur.models.itu837 import rainfall_probability
-
     return float(np.asarray(rainfall_probability(site.lat_deg, site.lon_deg)))
 
 
 def percent_of_rate(site: Site, mm_per_h: float) -> float:
     """Return the percentage of an average year in which rain at a site exceeds a rate (P.837)."""
-    from itur.models.itu837 import unavailability_from_rainfall_rate
-
     return float(np.asarray(unavailability_from_rainfall_rate(site.lat_deg, site.lon_deg, mm_per_h)))
 
 
