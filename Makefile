@@ -160,11 +160,12 @@ papers: setup
 
 # leogym, leosim and mm-leo as wheels for every Python >= 3.11, in dist/; see docs/install.md. Maturin compiles for the
 # environment's Python, as in setup, so that cargo reuses what is built.
+DIST ?= dist
 wheels: setup
-	rm -rf dist
-	$(BIN)/hatchling build --target wheel --directory dist
-	$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python -m core/py/Cargo.toml --out dist
-	$(BIN)/maturin build --quiet --release --locked -m kernel_bridge/shell/Cargo.toml --out dist
+	rm -f $(DIST)/{leogym,leosim,mm_leo}-*.whl
+	$(BIN)/hatchling build --target wheel --directory $(DIST)
+	$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python -m core/py/Cargo.toml --out $(DIST)
+	$(BIN)/maturin build --quiet --release --locked -m kernel_bridge/shell/Cargo.toml --out $(DIST)
 
 # Resolve the dependencies of pyproject.toml again. The lock holds no registry addresses.
 lock:

@@ -5,6 +5,8 @@ import os
 import signal
 import sys
 
+import leogym
+
 COMMANDS = {
     "train": ("leogym.agents.train_cli", "train an agent"),
     "evaluate": ("leogym.evaluation.cli", "run suites and scenarios, and write their report"),
@@ -39,6 +41,9 @@ def run(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help"):
         lines = [f"  {name:10} {summary}" for name, (_, summary) in COMMANDS.items()]
         print("usage: leogym COMMAND …\n", *lines, HELP, sep="\n", flush=True)
+        return 0
+    if words == ["--version"]:
+        print(f"leogym {leogym.__version__}")
         return 0
     if words[0] not in COMMANDS:
         from leogym.configs.nearest import instead  # here, as all imports that take time

@@ -52,8 +52,8 @@ def describe(
 def command_line(argv: list[str] | None = None, orig_argv: list[str] | None = None) -> str:
     """Return the command to repeat a run, quoted for a shell, without the user's folders.
 
-    ``leogym COMMAND`` and ``python -m package`` are kept; a script's path is relative to the working folder if
-    possible.
+    ``leogym COMMAND`` and ``python -m package`` are kept; a script's path is relative to the working folder
+    if possible.
     """
     argv = sys.argv if argv is None else argv
     orig_argv = sys.orig_argv if orig_argv is None else orig_argv

@@ -59,4 +59,8 @@ def program() -> Path | None:
 
 def missing() -> str | None:
     """Return one line that says the program is missing, or None."""
-    return None if program() else "mm-leo is not installed: pip install 'leogym[kernel]', or make setup in a clone"
+    return (
+        None
+        if program()
+        else "mm-leo is not installed: pip install 'leogym[kernel]', or make setup in a clone"
+    )

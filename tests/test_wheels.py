@@ -1,0 +1,169 @@
+"""The wheels of `make wheels`, in an environment without the repository."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import leogym
+from leogym.traces.path import cache
+
+ROOT = Path(__file__).resolve().parents[1]
+OURS = ("leogym", "_leogym", "leosim", "mm_leo")
+ROOMS = ("agents", "configs", "envs", "evaluation", "kernel_bridge", "results", "traces")
+USED_AT_RUN_TIME = {".py", ".yaml", ".json", ".onnx", ".j2", ".js", ".html", ".c"}
+HIDDEN = "raise ImportError(f'{__name__}: another package was meant')"
+"""Content of the user's modules that have the names of ours."""
+
+EPISODE = """
+import gymnasium, leogym
+environment = gymnasium.make("leo/Flow-v0")
+observation, _ = environment.reset(seed=1)
+assert environment.step(environment.action_space.sample())[0].shape == observation.shape
+import configs, envs, traces
+assert (configs.MINE, envs.MINE, traces.MINE) == (1, 2, 3)
+assert "site-packages" in leogym.__file__, leogym.__file__
+"""
+
+Run = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The wheels by name, as `make wheels` builds them."""
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run(["make", "--silent", "wheels", f"DIST={folder}"], cwd=ROOT, check=True)
+    return {path.name.split("-")[0]: path for path in folder.glob("*.whl")}
+
+
+def environment_python(folder: Path, with_pip: bool) -> Path:
+    venv.create(folder, with_pip=with_pip, symlinks=True)
+    return folder / "bin" / "python"
+
+
+def share_packages(python: Path, folder: Path) -> None:
+    """Give an environment every package of this one, except ours, as if they were installed there."""
+    folder.mkdir()
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if not entry.name.startswith(OURS):
+            (folder / entry.name).symlink_to(entry)
+    [site] = python.parents[1].glob("lib/python*/site-packages")
+    (site / "shared.pth").write_text(f"{folder}\n")
+
+
+def install(python: Path, *arguments: str | Path) -> None:
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", *arguments]
+    subprocess.run(pip, env=without_project(), check=True)
+
+
+def without_project() -> dict[str, str]:
+    """The variables of a machine without this project and Rust; built path traces are shared."""
+    hidden = ("VIRTUAL_ENV", "PYTHONPATH", "CARGO_HOME")
+    inherited = {name: value for name, value in os.environ.items() if name not in hidden}
+    return inherited | {"PATH": "/usr/bin:/bin", "LEOGYM_CACHE": str(cache.folder().parent)}
+
+
+def users_project(folder: Path) -> Path:
+    """A project with packages that have the names of ours."""
+    for number, name in enumerate(("configs", "envs", "traces"), 1):
+        package = folder / name
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text(f"MINE = {number}\n")
+        for module in ("errors", "flow", "scenario", "path", "sampling", "registration"):
+            (package / f"{module}.py").write_text(HIDDEN)
+    for name in ("results", "agents", "evaluation", "kernel_bridge"):
+        (folder / f"{name}.py").write_text(HIDDEN)
+    return folder
+
+
+def runner(python: Path, folder: Path) -> Run:
+    def run(*arguments: str) -> str:
+        """Run Python, which looks for modules in ``folder`` first, and return its output."""
+        done = subprocess.run(
+            [python, *arguments], cwd=folder, env=without_project(), capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def run(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Run Python with the wheels in the user's project."""
+    folder = tmp_path_factory.mktemp("wheels")
+    python = environment_python(folder / "venv", with_pip=False)
+    share_packages(python, folder / "shared")
+    install(python, "--no-index", *wheels.values())
+    return runner(python, users_project(folder / "project"))
+
+
+def shows_that_all_works(run: Run) -> None:
+    run("-c", EPISODE)
+    leogym = ("-m", "leogym")
+    run(*leogym, "train", "--agent", "astraea", "--steps", "2000", "--out", "x")
+    run(*leogym, "evaluate", "leo-single", "--schemes", "cubic,mine=x/policy", "--quick", "--out", "y")
+    run(*leogym, "traces", "build", "sd-ny-isl", "--duration", "60", "--out", "p.csv")
+    made = ("x/policy/policy.onnx", "y/report.html", "y/runs.parquet", "p.csv")
+    sizes = run("-c", f"from os import stat; print(*(stat(name).st_size for name in {made}))")
+    assert min(map(int, sizes.split())) > 1000
+
+
+def test_training_evaluation_and_traces_work_beside_packages_of_the_same_names(run: Run) -> None:
+    shows_that_all_works(run)
+
+
+@pytest.mark.installs
+def test_the_same_in_an_empty_environment(wheels: dict[str, Path], tmp_path: Path) -> None:
+    python = environment_python(tmp_path / "venv", with_pip=True)
+    subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", *wheels.values()], env=without_project(), check=True
+    )
+    shows_that_all_works(runner(python, users_project(tmp_path / "project")))
+
+
+def test_the_wheel_of_leogym_has_what_is_used_at_run_time_and_nothing_else(wheels: dict[str, Path]) -> None:
+    with zipfile.ZipFile(wheels["leogym"]) as wheel:
+        inside = {name for name in wheel.namelist() if name.startswith("leogym/")}
+    used = {
+        f"leogym/{path.relative_to(ROOT)}"
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*")
+        if (path.suffix in USED_AT_RUN_TIME or path.is_relative_to(ROOT / "traces" / "data"))
+        and path.is_file()
+        and not path.name.startswith(("test_", "conftest"))
+        and not path.is_relative_to(ROOT / "kernel_bridge" / "bridge" / "bpf")
+    }
+    extra = {"leogym/__init__.py", "leogym/__main__.py", "leogym/commit", "leogym/kernel_bridge/inside/init"}
+    assert inside == used | extra
+
+
+def test_one_wheel_of_leosim_serves_all_pythons_and_many_linuxes(wheels: dict[str, Path]) -> None:
+    assert "-cp311-abi3-manylinux_" in wheels["leosim"].name
+    assert "-py3-none-manylinux_" in wheels["mm_leo"].name
+
+
+def test_all_wheels_have_the_version_that_the_command_prints(wheels: dict[str, Path], run: Run) -> None:
+    assert {path.name.split("-")[1] for path in wheels.values()} == {leogym.__version__}
+    assert run("-m", "leogym", "--version") == f"leogym {leogym.__version__}\n"
+    assert wheels.keys() == {"leogym", "leosim", "mm_leo"}
+
+
+def test_provenance_has_the_commit_that_the_wheel_was_built_from(wheels: dict[str, Path], run: Run) -> None:
+    with zipfile.ZipFile(wheels["leogym"]) as wheel:
+        commit = wheel.read("leogym/commit").decode().strip()
+    assert run("-c", "from leogym.results import provenance; print(provenance.commit())").strip() == commit
+    assert len(commit.removesuffix("-dirty")) == 40
+
+
+def test_the_labs_guest_gets_our_modules_from_a_wheel(run: Run) -> None:
+    code = "from leogym.kernel_bridge.lab import guest_modules as g; print(*map(g.name, g.imported()[1]))"
+    names = run("-c", code).split()
+    assert "project/leogym/kernel_bridge/inside/guest_boot.pyc" in names
+    assert all(name.startswith("project/leogym/") for name in names)
