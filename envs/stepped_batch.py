@@ -27,6 +27,7 @@ class SteppedBatch:
 
     Attributes:
         batch: a `leosim.Batch` or `RealTcpBatch`; stepping and beginning overwrite its arrays.
+        arguments: ``common``.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class SteppedBatch:
         **common: Any,
     ) -> None:
         self.size, self.slots = size, slots
+        self.arguments = common
         self._policies = {name: leosim.Policy.load(str(folder)) for name, folder in policies.items()}
         if backend in REAL_TCP:
             from leogym.envs.real_tcp import RealTcpBatch  # here, because simulations do not need it

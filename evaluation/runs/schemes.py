@@ -66,6 +66,8 @@ class Policy:
             return f"Authors' weights, imported from {imported} (SHA-256 {of[:12]}…)."
         if self.departures is not None:
             return self.departures
+        if not provenance:
+            return "No provenance given."
         command = provenance.get("command")
         return f"Trained by: {command}." if command else "Its origin is unknown."
 

@@ -7,20 +7,36 @@ use crate::{AgentSpec, ControlError};
 const FORMAT: &str = "leogym-policy";
 const VERSION: u32 = 1;
 
-/// The fields of `policy.json`, version 1.
+/// The fields of `policy.json`, version 1. `docs/policies.md` describes them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fields {
-    format: String,
-    version: u32,
+    #[serde(default)]
+    format: Option<String>,
+    #[serde(default)]
+    version: Option<u32>,
     agent: String,
-    spec_version: u32,
+    #[serde(default)]
+    spec_version: Option<u32>,
     observation_dim: usize,
     action_dim: usize,
     interval_ms: f64,
     /// Command, seed, commit and so on: an object for human readers.
+    #[serde(default)]
     provenance: serde_json::Map<String, serde_json::Value>,
 }
+
+type IsValid = fn(&serde_json::Value) -> bool;
+
+/// The type of each field and its name in words.
+const TYPES: [(&str, IsValid, &str); 6] = [
+    ("agent", serde_json::Value::is_string, "the name of a specification"),
+    ("spec_version", serde_json::Value::is_u64, "an integer"),
+    ("observation_dim", serde_json::Value::is_u64, "an integer"),
+    ("action_dim", serde_json::Value::is_u64, "an integer"),
+    ("interval_ms", serde_json::Value::is_number, "a number"),
+    ("provenance", serde_json::Value::is_object, "an object"),
+];
 
 /// A policy's training conditions.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,17 +65,23 @@ impl Description {
             }
             _ => {}
         }
+        // One field at a time, so that an error names it.
+        for (field, is_valid, rule) in TYPES {
+            if let Some(got) = value.get(field).filter(|got| !is_valid(got)) {
+                return fail(field, format!("must be {rule}, not {got}"));
+            }
+        }
         let fields: Fields = match serde_json::from_value(value) {
             Ok(fields) => fields,
             Err(error) => return fail("fields", error.to_string()),
         };
-        debug_assert!(fields.format == FORMAT && fields.version == VERSION);
+        debug_assert!(fields.format.is_none_or(|format| format == FORMAT));
+        debug_assert!(fields.version.is_none_or(|version| version == VERSION));
         let spec = AgentSpec::by_name(&fields.agent)
             .map_err(|error| ControlError::new(source, "agent", error.rule))?;
-        if fields.spec_version != spec.version() {
+        if let Some(version) = fields.spec_version.filter(|version| *version != spec.version()) {
             let rule = format!(
-                "trained with version {} of the specification {}, this build runs version {}",
-                fields.spec_version,
+                "trained with version {version} of the specification {}, this build runs version {}",
                 spec.name(),
                 spec.version()
             );
@@ -113,6 +135,21 @@ mod tests {
     }
 
     #[test]
+    fn specification_dimensions_and_interval_are_all_that_is_needed() {
+        let least = r#"{"agent": "astraea", "observation_dim": 50, "action_dim": 1, "interval_ms": 30}"#;
+        let description = Description::parse(least, "policy.json").unwrap();
+        assert_eq!((description.spec, description.interval_ns), (AgentSpec::ASTRAEA, 30_000_000));
+        assert_eq!(description.provenance, "{}");
+        for field in ["agent", "observation_dim", "action_dim", "interval_ms"] {
+            let mut without: serde_json::Map<_, _> = serde_json::from_str(least).unwrap();
+            without.remove(field);
+            let text = serde_json::Value::Object(without).to_string();
+            let error = Description::parse(&text, "policy.json").unwrap_err().to_string();
+            assert_eq!(error, format!("policy.json: fields: missing field `{field}`"));
+        }
+    }
+
+    #[test]
     fn each_broken_field_is_named_with_its_rule() {
         let cases = [
             ("leogym-policy", "zip", "format: must be \"leogym-policy\", not \"zip\""),
@@ -135,7 +172,9 @@ mod tests {
                 "fields: unknown field `colour`",
             ),
             ("\"action_dim\": 1, ", "", "fields: missing field `action_dim`"),
-            ("\"format\": \"leogym-policy\", ", "", "fields: missing field `format`"),
+            ("30.0", "\"30 ms\"", "interval_ms: must be a number, not \"30 ms\""),
+            ("\"agent\": \"astraea\"", "\"agent\": 3", "agent: must be the name of a specification, not 3"),
+            ("{\"seed\": 7}", "\"mine\"", "provenance: must be an object, not \"mine\""),
         ];
         for (from, to, rule) in cases {
             let error = error(from, to);

@@ -3,6 +3,7 @@
 mod dense;
 mod description;
 mod framing;
+mod functions;
 mod neural_network;
 mod onnx;
 mod recurrent;

@@ -3,74 +3,30 @@
 //! A row gives the same bits in any batch, on any thread and machine: sums have a fixed order, without fused
 //! multiply-add or kernels chosen by processor or batch size, and `tanh` and `exp` come from `libm`.
 
+use std::cell::RefCell;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::dense::Dense;
+use super::functions::{Activation, Combination, Reduction};
 
 /// A value's range in the scratch memory of a row.
 pub(super) type Slot = Range<usize>;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Activation {
-    Relu,
-    LeakyRelu { slope: f32 },
-    Elu { alpha: f32 },
-    Tanh,
-    Sigmoid,
-    Log,
-    Clip { min: f32, max: f32 },
-}
-
-impl Activation {
-    fn apply(self, x: f32) -> f32 {
-        match self {
-            Self::Relu => x.max(0.0),
-            Self::LeakyRelu { slope } => {
-                if x < 0.0 {
-                    slope * x
-                } else {
-                    x
-                }
-            }
-            Self::Elu { alpha } => {
-                if x < 0.0 {
-                    alpha * libm::expm1f(x)
-                } else {
-                    x
-                }
-            }
-            Self::Tanh => libm::tanhf(x),
-            Self::Sigmoid => 1.0 / (1.0 + libm::expf(-x)),
-            Self::Log => libm::logf(x),
-            Self::Clip { min, max } => x.max(min).min(max),
-        }
-    }
-}
-
-/// An elementwise function of two rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Combination {
-    Add,
-    Sub,
-    Mul,
-    Div,
-}
-
-impl Combination {
-    fn apply(self, a: f32, b: f32) -> f32 {
-        match self {
-            Self::Add => a + b,
-            Self::Sub => a - b,
-            Self::Mul => a * b,
-            Self::Div => a / b,
-        }
-    }
-}
-
 /// The operation of a step.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
-    Dense(Dense),
+    /// Shared, because a cell that is unrolled over a sequence applies it many times.
+    Dense(Arc<Dense>),
+    /// These numbers, whatever the input is.
+    Constant(Vec<f32>),
+    /// The numbers at these places of the scratch memory.
+    Gather(Vec<u32>),
+    /// Rows of `width` numbers of a table, by their indices; a negative index counts from the end.
+    Lookup {
+        table: Vec<f32>,
+        width: usize,
+    },
     /// `y = x · scale + shift`.
     Affine {
         scale: Vec<f32>,
@@ -79,9 +35,13 @@ pub(super) enum Op {
     Activation(Activation),
     /// With a second row.
     Combination(Combination, Slot),
-    /// `exp(x) / Σ exp(x)`.
-    Softmax,
-    /// `(x - mean) / sqrt(variance + epsilon) · scale + shift` over the row.
+    /// The first row where the input is not 0, else the second.
+    Where(Slot, Slot),
+    /// One number of each group of so many.
+    Reduce(Reduction, usize),
+    /// `exp(x) / Σ exp(x)` over each group of so many.
+    Softmax(usize),
+    /// `(x - mean) / sqrt(variance + epsilon) · scale + shift` over each group as long as `scale`.
     LayerNorm {
         epsilon: f32,
         scale: Vec<f32>,
@@ -98,6 +58,12 @@ struct Step {
 
 /// Rows per pass over the weights.
 const ROWS: usize = 16;
+
+thread_local! {
+    /// Scratch memory that the networks of a thread share, so that a decision allocates nothing. Every step
+    /// reads only what an earlier one wrote, so what it holds from another network does not matter.
+    static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A sequence of steps over a row's scratch memory, which starts with the input and the memory.
 #[derive(Clone, Debug)]
@@ -168,10 +134,19 @@ impl Network {
 
     /// Map each row of `x` to the same row of `y`, and update each row of `memory`.
     pub(super) fn run(&self, x: &[f32], memory: &mut [f32], y: &mut [f32]) {
+        let count = y.len() / self.output.len();
+        let numbers = self.scratch * count.min(ROWS);
+        SCRATCH.with_borrow_mut(|scratch| {
+            if scratch.len() < numbers {
+                scratch.resize(numbers, 0.0);
+            }
+            self.run_in(&mut scratch[..numbers], count, x, memory, y);
+        });
+    }
+
+    fn run_in(&self, scratch: &mut [f32], count: usize, x: &[f32], memory: &mut [f32], y: &mut [f32]) {
         let (inputs, remembered, outputs) = (self.input.len(), self.memory.len(), self.output.len());
-        let count = y.len() / outputs;
         let stride = self.scratch;
-        let mut scratch = vec![0.0; stride * count.min(ROWS)];
         for first in (0..count).step_by(ROWS) {
             let range = first..count.min(first + ROWS);
             let rows = &mut scratch[..stride * range.len()];
@@ -214,6 +189,31 @@ impl Op {
         let x = &earlier[input.clone()];
         match self {
             Self::Dense(_) => {}
+            Self::Constant(numbers) => y.copy_from_slice(numbers),
+            Self::Gather(places) => {
+                for (y, place) in y.iter_mut().zip(places) {
+                    *y = earlier[*place as usize];
+                }
+            }
+            Self::Lookup { table, width } => {
+                let rows = (table.len() / width) as i64;
+                for (y, index) in y.chunks_exact_mut(*width).zip(x) {
+                    let index = *index as i64;
+                    let row = if index < 0 { index + rows } else { index }.clamp(0, rows - 1) as usize;
+                    y.copy_from_slice(&table[row * width..][..*width]);
+                }
+            }
+            Self::Where(first, second) => {
+                let choices = earlier[first.clone()].iter().zip(&earlier[second.clone()]);
+                for ((y, x), (first, second)) in y.iter_mut().zip(x).zip(choices) {
+                    *y = if *x != 0.0 { *first } else { *second };
+                }
+            }
+            Self::Reduce(reduction, group) => {
+                for (y, x) in y.iter_mut().zip(x.chunks_exact(*group)) {
+                    *y = reduction.apply(x);
+                }
+            }
             Self::Affine { scale, shift } => {
                 for (((y, x), scale), shift) in y.iter_mut().zip(x).zip(scale).zip(shift) {
                     *y = x * scale + shift;
@@ -229,26 +229,39 @@ impl Op {
                     *y = combination.apply(*a, *b);
                 }
             }
-            Self::Softmax => {
-                let largest = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-                let mut sum = 0.0;
-                for (y, x) in y.iter_mut().zip(x) {
-                    *y = libm::expf(x - largest);
-                    sum += *y;
+            Self::Softmax(group) => {
+                for (y, x) in y.chunks_exact_mut(*group).zip(x.chunks_exact(*group)) {
+                    softmax(x, y);
                 }
-                y.iter_mut().for_each(|y| *y /= sum);
             }
             Self::LayerNorm { epsilon, scale, shift } => {
-                // In double precision, because a long sum of squares loses digits.
-                let n = x.len() as f64;
-                let mean = x.iter().map(|x| f64::from(*x)).sum::<f64>() / n;
-                let squares = x.iter().map(|x| (f64::from(*x) - mean) * (f64::from(*x) - mean)).sum::<f64>();
-                let factor = 1.0 / (squares / n + f64::from(*epsilon)).sqrt();
-                for (((y, x), scale), shift) in y.iter_mut().zip(x).zip(scale).zip(shift) {
-                    *y = ((f64::from(*x) - mean) * factor) as f32 * scale + shift;
+                let group = scale.len();
+                for (y, x) in y.chunks_exact_mut(group).zip(x.chunks_exact(group)) {
+                    normalize(x, y, *epsilon, scale, shift);
                 }
             }
         }
+    }
+}
+
+fn softmax(x: &[f32], y: &mut [f32]) {
+    let largest = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut sum = 0.0;
+    for (y, x) in y.iter_mut().zip(x) {
+        *y = libm::expf(x - largest);
+        sum += *y;
+    }
+    y.iter_mut().for_each(|y| *y /= sum);
+}
+
+fn normalize(x: &[f32], y: &mut [f32], epsilon: f32, scale: &[f32], shift: &[f32]) {
+    // In double precision, because a long sum of squares loses digits.
+    let n = x.len() as f64;
+    let mean = x.iter().map(|x| f64::from(*x)).sum::<f64>() / n;
+    let squares = x.iter().map(|x| (f64::from(*x) - mean) * (f64::from(*x) - mean)).sum::<f64>();
+    let factor = 1.0 / (squares / n + f64::from(epsilon)).sqrt();
+    for (((y, x), scale), shift) in y.iter_mut().zip(x).zip(scale).zip(shift) {
+        *y = ((f64::from(*x) - mean) * factor) as f32 * scale + shift;
     }
 }
 
@@ -269,7 +282,7 @@ mod tests {
             let x: Vec<f32> = (0..inputs).map(|input| input as f32 / 4.0 - 1.0).collect();
             let mut y = vec![f32::NAN; outputs];
             let mut network = Network::new(inputs, 0);
-            let output = network.push(Op::Dense(dense), network.input(), outputs);
+            let output = network.push(Op::Dense(Arc::new(dense)), network.input(), outputs);
             network.set_output(output);
             network.run(&x, &mut [], &mut y);
             // All numbers are small multiples of 1/64, so every sum is exact.
@@ -285,10 +298,10 @@ mod tests {
         let mut network = Network::new(50, 0);
         let bias = (0..70).map(|output| output as f32 * 0.013).collect();
         let dense = Dense::new(50, bias, |input, output| weight(input, output) * 0.37);
-        let hidden = network.push(Op::Dense(dense), network.input(), 70);
+        let hidden = network.push(Op::Dense(Arc::new(dense)), network.input(), 70);
         let hidden = network.push(Op::Activation(Activation::Tanh), hidden, 70);
         let dense = Dense::new(70, vec![0.1; 3], |input, output| weight(input, output) * 0.91);
-        let output = network.push(Op::Dense(dense), hidden, 3);
+        let output = network.push(Op::Dense(Arc::new(dense)), hidden, 3);
         network.set_output(output);
         // More rows than in one pass.
         let x: Vec<f32> = (0..50 * 17).map(|i| (i % 101) as f32 * 0.017 - 0.8).collect();
@@ -343,7 +356,7 @@ mod tests {
         };
         close(activation(Activation::Tanh), [-0.964_027_58, 0.0, 0.995_054_75]);
         close(activation(Activation::Sigmoid), [0.119_202_92, 0.5, 0.952_574_13]);
-        close(run(Op::Softmax), [0.006_377_46, 0.047_123_42, 0.946_499_12]);
+        close(run(Op::Softmax(3)), [0.006_377_46, 0.047_123_42, 0.946_499_12]);
         let normal = Op::LayerNorm { epsilon: 0.0, scale: vec![1.0, 2.0, 1.0], shift: vec![0.0, 0.0, 1.0] };
         // Mean 1/3, variance 38/9.
         close(run(normal), [-1.135_549_94, -0.324_442_84, 2.297_771_37]);
@@ -356,6 +369,5 @@ mod tests {
         ] {
             assert_eq!(run(Op::Combination(combination, 0..3)), expected);
         }
-        assert_eq!(Combination::Div.apply(3.0, 2.0), 1.5);
     }
 }

@@ -1,37 +1,58 @@
 //! Recurrent cells, built from the network's other steps.
 
-use super::dense::Dense;
-use super::neural_network::{Activation, Combination, Network, Op, Slot};
+use std::sync::Arc;
 
-/// Weights of a cell in ONNX layout: gate after gate, each by output and then by input.
-pub(super) struct Weights<'a> {
-    /// From the input, (gates × size, inputs).
-    pub(super) input: &'a [f32],
-    /// From the memory, (gates × size, size).
-    pub(super) memory: &'a [f32],
-    /// Bias of the input part, (gates × size), or empty for zeros.
-    pub(super) input_bias: &'a [f32],
-    /// Bias of the memory part, (gates × size), or empty for zeros.
-    pub(super) memory_bias: &'a [f32],
+use super::dense::Dense;
+use super::functions::{Activation, Combination};
+use super::neural_network::{Network, Op, Slot};
+
+/// The dense layers of a cell, from weights in ONNX layout: gate after gate, each by output and then by input.
+pub(super) struct Weights {
+    /// From the input, for all gates.
+    input: Arc<Dense>,
+    /// From the memory, for all gates.
+    memory: Arc<Dense>,
+    /// From the memory, for all gates but the last, and for the last.
+    memory_apart: [Arc<Dense>; 2],
     /// Number of outputs.
-    pub(super) size: usize,
+    size: usize,
 }
 
-impl Weights<'_> {
-    /// Multiply `x` with the weights of `gates`.
-    fn dense(&self, network: &mut Network, of_input: bool, gates: std::ops::Range<usize>, x: Slot) -> Slot {
-        let (weights, bias) =
-            if of_input { (self.input, self.input_bias) } else { (self.memory, self.memory_bias) };
-        let (inputs, outputs) = (x.len(), gates.len() * self.size);
-        let first = gates.start * self.size;
-        let bias = if bias.is_empty() { vec![0.0; outputs] } else { bias[first..first + outputs].to_vec() };
-        let dense = Dense::new(inputs, bias, |input, output| weights[(first + output) * inputs + input]);
-        network.push(Op::Dense(dense), x, outputs)
+impl Weights {
+    /// Take weights of the input, (gates × size, inputs), and of the memory, (gates × size, size), and the biases
+    /// of both parts, (gates × size) or empty for zeros.
+    pub(super) fn new(
+        input: &[f32],
+        memory: &[f32],
+        input_bias: &[f32],
+        memory_bias: &[f32],
+        size: usize,
+    ) -> Self {
+        let gates = memory.len() / (size * size);
+        let dense = |weights: &[f32], bias: &[f32], gates: std::ops::Range<usize>, all: usize| {
+            let (inputs, outputs, first) =
+                (weights.len() / (all * size), gates.len() * size, gates.start * size);
+            let bias =
+                if bias.is_empty() { vec![0.0; outputs] } else { bias[first..first + outputs].to_vec() };
+            Arc::new(Dense::new(inputs, bias, |input, output| weights[(first + output) * inputs + input]))
+        };
+        Self {
+            input: dense(input, input_bias, 0..gates, gates),
+            memory: dense(memory, memory_bias, 0..gates, gates),
+            memory_apart: [0..gates - 1, gates - 1..gates]
+                .map(|some| dense(memory, memory_bias, some, gates)),
+
+            size,
+        }
     }
 
     fn gate(&self, gates: &Slot, number: usize) -> Slot {
         gates.start + number * self.size..gates.start + (number + 1) * self.size
     }
+}
+
+fn dense(network: &mut Network, layer: &Arc<Dense>, outputs: usize, x: Slot) -> Slot {
+    network.push(Op::Dense(Arc::clone(layer)), x, outputs)
 }
 
 fn combine(network: &mut Network, combination: Combination, a: Slot, b: Slot) -> Slot {
@@ -52,9 +73,14 @@ fn activate(network: &mut Network, activation: Activation, x: Slot) -> Slot {
 /// ```
 ///
 /// Returns h'. Source: ONNX's operator GRU and its `linear_before_reset`: PyTorch sets it, Sonnet does not.
-pub(super) fn gru(network: &mut Network, weights: &Weights<'_>, reset_after: bool, x: Slot, h: Slot) -> Slot {
-    let of_x = weights.dense(network, true, 0..3, x);
-    let of_h = weights.dense(network, false, if reset_after { 0..3 } else { 0..2 }, h.clone());
+pub(super) fn gru(network: &mut Network, weights: &Weights, reset_after: bool, x: Slot, h: Slot) -> Slot {
+    let (size, [first_two, third]) = (weights.size, &weights.memory_apart);
+    let of_x = dense(network, &weights.input, 3 * size, x);
+    let of_h = if reset_after {
+        dense(network, &weights.memory, 3 * size, h.clone())
+    } else {
+        dense(network, first_two, 2 * size, h.clone())
+    };
     let both = |slot: &Slot| slot.start..slot.start + 2 * weights.size;
     let gates = combine(network, Combination::Add, both(&of_x), both(&of_h));
     let gates = activate(network, Activation::Sigmoid, gates);
@@ -63,7 +89,7 @@ pub(super) fn gru(network: &mut Network, weights: &Weights<'_>, reset_after: boo
         combine(network, Combination::Mul, reset, weights.gate(&of_h, 2))
     } else {
         let kept = combine(network, Combination::Mul, reset, h.clone());
-        weights.dense(network, false, 2..3, kept)
+        dense(network, third, size, kept)
     };
     let candidate = combine(network, Combination::Add, weights.gate(&of_x, 2), remembered);
     let candidate = activate(network, Activation::Tanh, candidate);
@@ -80,9 +106,9 @@ pub(super) fn gru(network: &mut Network, weights: &Weights<'_>, reset_after: boo
 /// ```
 ///
 /// Returns h' and c'. Source: the ONNX operator LSTM, without peepholes.
-pub(super) fn lstm(network: &mut Network, weights: &Weights<'_>, x: Slot, h: Slot, c: Slot) -> (Slot, Slot) {
-    let of_x = weights.dense(network, true, 0..4, x);
-    let of_h = weights.dense(network, false, 0..4, h);
+pub(super) fn lstm(network: &mut Network, weights: &Weights, x: Slot, h: Slot, c: Slot) -> (Slot, Slot) {
+    let of_x = dense(network, &weights.input, 4 * weights.size, x);
+    let of_h = dense(network, &weights.memory, 4 * weights.size, h);
     let all = combine(network, Combination::Add, of_x, of_h);
     let gates = activate(network, Activation::Sigmoid, all.start..all.start + 3 * weights.size);
     let candidate = activate(network, Activation::Tanh, weights.gate(&all, 3));
@@ -107,13 +133,15 @@ mod tests {
     }
 
     /// A cell of one number, so the tests can spell out the formulas.
-    const ONE: Weights<'_> = Weights {
-        input: &[0.5, -1.0, 2.0, 0.25],
-        memory: &[1.5, 0.75, -0.5, 1.0],
-        input_bias: &[0.1, 0.2, 0.3, 0.4],
-        memory_bias: &[-0.3, 0.4, 0.6, -0.2],
-        size: 1,
-    };
+    fn one(gates: usize) -> Weights {
+        Weights::new(
+            &[0.5, -1.0, 2.0, 0.25][..gates],
+            &[1.5, 0.75, -0.5, 1.0][..gates],
+            &[0.1, 0.2, 0.3, 0.4][..gates],
+            &[-0.3, 0.4, 0.6, -0.2][..gates],
+            1,
+        )
+    }
 
     #[test]
     fn a_gated_unit_follows_its_equations_either_way() {
@@ -124,8 +152,7 @@ mod tests {
         let before = (2.0 * x + 0.3 - 0.5 * (r * h) + 0.6).tanh();
         for (reset_after, n) in [(true, after), (false, before)] {
             let mut network = Network::new(1, 1);
-            let weights = Weights { input: &ONE.input[..3], memory: &ONE.memory[..3], ..ONE };
-            let next = gru(&mut network, &weights, reset_after, 0..1, 1..2);
+            let next = gru(&mut network, &one(3), reset_after, 0..1, 1..2);
             network.set_output(next.clone());
             network.set_next_memory(vec![next]);
             let (mut memory, mut y) = ([h as f32], [f32::NAN]);
@@ -143,7 +170,7 @@ mod tests {
         let f = sigmoid(2.0 * x + 0.3 - 0.5 * h + 0.6);
         let g = (0.25 * x + 0.4 + h - 0.2).tanh();
         let mut network = Network::new(1, 2);
-        let (hidden, cell) = lstm(&mut network, &ONE, 0..1, 1..2, 2..3);
+        let (hidden, cell) = lstm(&mut network, &one(4), 0..1, 1..2, 2..3);
         network.set_output(hidden.clone());
         network.set_next_memory(vec![hidden, cell]);
         let (mut memory, mut y) = ([h as f32, c as f32], [f32::NAN]);

@@ -1,8 +1,11 @@
-//! The recurrent operators: one step of a cell per row.
+//! The recurrent operators: a cell, applied to each element of a sequence.
 
-use super::super::neural_network::{Network, Slot};
+use super::super::neural_network::{Network, Op, Slot};
 use super::super::recurrent::{Weights, gru, lstm};
-use super::{Node, Value};
+use super::node::Node;
+use super::value::{Content, Kind, Value, elements, gather};
+
+type Outputs = Result<Vec<Value>, String>;
 
 /// Inputs of both operators in the ONNX specification.
 const WEIGHTS: usize = 1;
@@ -13,66 +16,112 @@ const HIDDEN: usize = 5;
 const CELL: usize = 6;
 const PEEPHOLES: usize = 7;
 
+/// Weights of a cell, as the file has them.
+struct Arrays {
+    input: Vec<f32>,
+    memory: Vec<f32>,
+    bias: Vec<f32>,
+    size: usize,
+}
+
+impl Arrays {
+    fn weights(&self) -> Weights {
+        let (input_bias, memory_bias) = self.bias.split_at(self.bias.len() / 2);
+        Weights::new(&self.input, &self.memory, input_bias, memory_bias, self.size)
+    }
+}
+
 impl Node<'_> {
-    /// Outputs: the sequence of one step, and its last state.
-    pub(super) fn gru(&self, network: &mut Network) -> Result<Vec<Value>, String> {
-        let (x, h, weights) = self.cell(3)?;
+    /// Outputs: the state after each element of the sequence, and the last one.
+    pub(super) fn gru(&self, network: &mut Network) -> Outputs {
+        let (sequence, arrays) = self.cell(3)?;
+        let weights = arrays.weights();
         let reset_after = self.integer("linear_before_reset", 0) != 0;
-        let next = gru(network, &weights, reset_after, x, h);
-        Ok(vec![Value::Row(next.clone()), Value::Row(next)])
+        let mut h = self.state(network, HIDDEN, arrays.size, sequence.len())?;
+        let mut all = Vec::new();
+        for x in sequence {
+            h = gru(network, &weights, reset_after, x, h);
+            all.push(h.clone());
+        }
+        Ok(vec![states(network, &all)?, states(network, &[h])?.reshaped(vec![1, 1, arrays.size])?])
     }
 
-    /// Outputs: the sequence of one step, its last hidden state, and its cell state.
-    pub(super) fn lstm(&self, network: &mut Network) -> Result<Vec<Value>, String> {
+    /// Outputs: the hidden state after each element of the sequence, and the last hidden and cell states.
+    pub(super) fn lstm(&self, network: &mut Network) -> Outputs {
         if self.has(PEEPHOLES) || self.integer("input_forget", 0) != 0 {
             return Err("must have neither peepholes nor input_forget".to_owned());
         }
-        let (x, h, weights) = self.cell(4)?;
-        let c = self.state(CELL, weights.size)?;
-        let (hidden, cell) = lstm(network, &weights, x, h, c);
-        Ok(vec![Value::Row(hidden.clone()), Value::Row(hidden), Value::Row(cell)])
+        let (sequence, arrays) = self.cell(4)?;
+        let weights = arrays.weights();
+        let mut h = self.state(network, HIDDEN, arrays.size, sequence.len())?;
+        let mut c = self.state(network, CELL, arrays.size, sequence.len())?;
+        let mut all = Vec::new();
+        for x in sequence {
+            (h, c) = lstm(network, &weights, x, h, c);
+            all.push(h.clone());
+        }
+        let last =
+            |network: &mut Network, state| states(network, &[state])?.reshaped(vec![1, 1, arrays.size]);
+        Ok(vec![states(network, &all)?, last(network, h)?, last(network, c)?])
     }
 
-    /// Return input, memory and weights of a cell with `gates` gates.
-    fn cell(&self, gates: usize) -> Result<(Slot, Slot, Weights<'_>), String> {
+    /// Return the sequence, (length, 1, n), and the weights of a cell with `gates` gates.
+    fn cell(&self, gates: usize) -> Result<(Vec<Slot>, Arrays), String> {
         let forward = self.attribute("direction").and_then(|direction| direction.s.as_deref());
         let plain = ["activations", "clip"].iter().all(|name| self.attribute(name).is_none());
-        if forward.is_some_and(|direction| direction != "forward") || !plain || self.has(SEQUENCE_LENGTHS) {
-            return Err(
-                "must run forward with default activations, without clip and sequence_lens".to_owned()
-            );
+        let layout = self.integer("layout", 0) == 0;
+        if forward.is_some_and(|direction| direction != "forward")
+            || !plain
+            || !layout
+            || self.has(SEQUENCE_LENGTHS)
+        {
+            return Err("must run forward with default activations, without clip, layout and sequence_lens"
+                .to_owned());
         }
-        let x = self.row(0)?;
-        let (input, memory) = (self.constant(WEIGHTS)?, self.constant(MEMORY_WEIGHTS)?);
-        let [1, rows, size] = memory.dims[..] else {
+        let (slot, dims) = (self.row(0)?, &self.value(0)?.dims);
+        let [length, 1, inputs] = dims[..] else {
+            return Err(format!("its input must have the shape (length, batch, inputs), not {dims:?}"));
+        };
+        let ((input_dims, input), (dims, memory)) = (self.constant(WEIGHTS)?, self.constant(MEMORY_WEIGHTS)?);
+        let [1, rows, size] = dims[..] else {
             return Err("its recurrent weights must have three dimensions, the first 1".to_owned());
         };
-        if rows != gates * size || input.dims != [1, rows, x.len()] {
-            let (input, memory) = (&input.dims, &memory.dims);
+        if rows != gates * size || input_dims != [1, rows, inputs] {
             return Err(format!(
-                "weights {input:?} and {memory:?} do not fit {gates} gates with {} inputs",
-                x.len()
+                "weights {input_dims:?} and {dims:?} do not fit {gates} gates with {inputs} inputs"
             ));
         }
-        let bias = if self.has(BIAS) { &self.constant(BIAS)?.data[..] } else { &[] };
+        let bias = if self.has(BIAS) { self.constant(BIAS)?.1 } else { &[] };
         if !bias.is_empty() && bias.len() != 2 * rows {
             return Err(format!("its biases must be {} numbers, not {}", 2 * rows, bias.len()));
         }
-        let (input_bias, memory_bias) = bias.split_at(bias.len() / 2);
-        let weights = Weights { input: &input.data, memory: &memory.data, input_bias, memory_bias, size };
-        Ok((x, self.state(HIDDEN, size)?, weights))
+        let [input, memory, bias] =
+            [input, memory, bias].map(|data| data.iter().map(|number| *number as f32).collect());
+        let sequence = (0..length).map(|at| slot.start + at * inputs..slot.start + (at + 1) * inputs);
+        Ok((sequence.collect(), Arrays { input, memory, bias, size }))
     }
 
-    /// Return an initial state. It is required: a default of zeros would mean no memory.
-    fn state(&self, index: usize, size: usize) -> Result<Slot, String> {
-        match self.row(index) {
+    /// Return an initial state. For a sequence of one it must be an input of the network, because zeros would
+    /// mean no memory.
+    fn state(&self, network: &mut Network, index: usize, size: usize, length: usize) -> Result<Slot, String> {
+        if length > 1 && !self.has(index) {
+            return Ok(network.push(Op::Constant(vec![0.0; size]), 0..0, size));
+        }
+        let given =
+            if length > 1 { self.value(index).map(|value| value.slot(network)) } else { self.row(index) };
+        match given {
             Ok(slot) if slot.len() == size => Ok(slot),
             Ok(slot) => Err(format!("input {index} must have {size} numbers, not {}", slot.len())),
             Err(rule) => Err(format!("must have an initial state: {rule}")),
         }
     }
+}
 
-    fn has(&self, index: usize) -> bool {
-        self.node.input.get(index).is_some_and(|name| !name.is_empty())
-    }
+/// The states after each element of a sequence, (length, 1, 1, size).
+fn states(network: &mut Network, all: &[Slot]) -> Result<Value, String> {
+    let size = all.first().map_or(0, Slot::len);
+    let dims = vec![all.len(), 1, 1, size];
+    elements(&dims)?;
+    let places: Vec<usize> = all.iter().flat_map(Clone::clone).collect();
+    Ok(Value { kind: Kind::Float, dims, content: Content::Row(gather(network, &places)) })
 }

@@ -1,5 +1,7 @@
 //! The reader on the models of `fixtures/make.py`; `policy_folders.rs` compares the outputs.
 
+use rten_onnx::onnx::{DataLocation, DataType, TensorProto};
+
 use super::*;
 
 const OPERATORS_MODEL: &[u8] = include_bytes!("../../../tests/fixtures/operators/policy.onnx");
@@ -76,17 +78,39 @@ fn a_cell_that_does_not_begin_with_a_state_is_refused() {
 
 #[test]
 fn input_and_output_must_have_their_names_and_shape() {
-    let renamed = |from, to| error(&edit(PERCEPTRON_MODEL, from, to));
-    assert_eq!(renamed("observation", "0bservation"), "input: one must be named \"observation\"");
+    let renamed = |from, to| error(&edit(RECURRENT_MODEL, from, to));
+    // With several inputs, only the name tells the observation from a state.
+    let without = edit(RECURRENT_MODEL, "observation", "0bservation");
+    assert_eq!(error(&without), "input: one must be named \"observation\"");
     assert_eq!(renamed("action", "acti0n"), "output: one must be named \"action\"");
     let Broken { field, rule } = read(PERCEPTRON_MODEL, 30).unwrap_err();
     assert_eq!((field.as_str(), rule.as_str()), ("input", "\"observation\" must have the shape (batch, 30)"));
 }
 
 #[test]
+fn the_only_input_and_the_first_output_may_have_any_name() {
+    for (from, to) in [("observation", "0bservation"), ("action", "acti0n")] {
+        assert!(read(&edit(PERCEPTRON_MODEL, from, to), 50).is_ok());
+    }
+}
+
+#[test]
+fn a_free_dimension_of_a_state_is_the_batch() {
+    assert_eq!(state_shape(&[None, Some(6)]), Some(vec![1, 6]));
+    assert_eq!(state_shape(&[Some(2), None, Some(6)]), Some(vec![2, 1, 6]));
+    assert_eq!(state_shape(&[None, Some(2), Some(6)]), Some(vec![1, 2, 6]));
+    for wrong in [&[Some(6)][..], &[None, None], &[None, Some(0)], &[None, Some(1 << 20)]] {
+        assert_eq!(state_shape(wrong), None);
+    }
+}
+
+#[test]
 fn an_operator_that_is_not_read_is_named_with_those_that_are() {
     let error = error(&edit(PERCEPTRON_MODEL, "Tanh", "Sinh"));
-    assert!(error.starts_with("node action (Sinh): not a supported operator (there are: Add, "), "{error}");
+    assert!(
+        error.starts_with("node action (Sinh): not a supported operator (there are: Abs, Add, "),
+        "{error}"
+    );
 }
 
 #[test]
@@ -125,8 +149,8 @@ fn weights_in_another_file_are_refused() {
         data_location: Some(DataLocation::EXTERNAL),
         ..TensorProto::default()
     };
-    let Broken { field, rule } = constant(&tensor, "w1").unwrap_err();
+    let Broken { field, rule } = value::read(&tensor, "w1").unwrap_err();
     assert_eq!(field, "tensor w1");
     assert!(rule.starts_with("its numbers must be in this file"), "{rule}");
-    assert!(constant(&TensorProto { data_location: None, ..tensor }, "w1").is_ok());
+    assert!(value::read(&TensorProto { data_location: None, ..tensor }, "w1").is_ok());
 }

@@ -1,0 +1,106 @@
+"""Policy folders from networks that any library trained: `save_policy`."""
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import leosim
+
+from leogym.agents.export import onnx_file
+from leogym.agents.export.actor import Actor
+from leogym.agents.export.models import actor_of
+from leogym.configs.atomic import write_atomically
+from leogym.configs.errors import InputError
+
+SPEC_VERSION = 1
+"""Version of the observation and action specifications that this build runs."""
+
+TOLERANCE = 1e-5
+"""Largest difference between the model's actions and those of the written folder."""
+
+
+def save_policy(
+    model: Any,
+    folder: str | Path,
+    env: Any = None,
+    *,
+    agent: str | None = None,
+    interval_ms: float | None = None,
+    states: Mapping[str, tuple[int, ...]] | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a trained network as a policy folder, ``policy.onnx`` and ``policy.json``; return the folder.
+
+    ``evaluate.py --schemes NAME=FOLDER``, `leosim.Policy.load`, ``policies=`` of the environments and
+    leo-bridge take it. The policy acts deterministically: as ``model.predict(…, deterministic=True)`` of
+    Stable-Baselines3, by the mean of a CleanRL or RLlib network, by the best of discrete actions. Whatever
+    stands between network and environment becomes part of it: normalised observations (``VecNormalize``,
+    ``NormalizeObservation``), the scaling, squashing and clipping of actions, the levels of discrete ones.
+
+    Args:
+        model: an algorithm of Stable-Baselines3 or sb3-contrib; an RLlib ``Algorithm``, ``RLModule`` or the
+            path of a checkpoint of either; an agent or actor of a CleanRL script; or any ``torch.nn.Module``
+            from ``observation`` (batch, observation_dim) to the action (batch, action_dim), or to the scores
+            of discrete actions. Of a tuple, the first is taken.
+        folder: the folder to write; existing files are replaced.
+        env: the environment of the training, with its wrappers or as a vector, or its id. Optional for
+            Stable-Baselines3, whose models know it.
+        agent: agent specification, such as ``"astraea"``, instead of that of ``env``.
+        interval_ms: the monitor interval in ms, instead of that of ``env``.
+        states: for a recurrent ``torch.nn.Module``: name and shape, (batch, n) or (layers, batch, n) with a
+            batch of 1, of each state. It takes them after the observation and returns the next ones after the
+            action.
+        provenance: an object for human readers: command, seed, commit and so on.
+
+    Raises:
+        InputError: the model or a wrapper is unknown, nothing says the specification, or the network does not
+            fit it. Nothing is written then.
+    """
+    actor = actor_of(model, env, dict(states or {}))
+    arguments = {"agent": agent, "interval_ms": interval_ms}
+    for name, given in arguments.items():
+        if given is None:
+            arguments[name] = actor.arguments.get(name)
+        if arguments[name] is None:
+            raise InputError(f"{name}: missing: pass it, or the environment of the training as env")
+    probe = leosim.Batch(1, agent=arguments["agent"])
+    description = {
+        "format": "leogym-policy",
+        "version": 1,
+        "agent": arguments["agent"],
+        "spec_version": SPEC_VERSION,
+        "observation_dim": probe.observation_dim,
+        "action_dim": probe.action_dim,
+        "interval_ms": float(arguments["interval_ms"]),
+        **({"provenance": dict(provenance)} if provenance else {}),
+    }
+    network = onnx_file.write(actor, probe.observation_dim)
+    return _checked(Path(folder), network, description, actor)
+
+
+def _checked(folder: Path, network: bytes, description: Mapping[str, Any], actor: Actor) -> Path:
+    """Write the folder if its policy acts as ``actor`` does."""
+    with tempfile.TemporaryDirectory() as name:
+        draft = Path(name)
+        files = {"policy.onnx": network, "policy.json": (json.dumps(description, indent=2) + "\n").encode()}
+        for file, content in files.items():
+            (draft / file).write_bytes(content)
+        try:
+            policy = leosim.Policy.load(name)
+        except leosim.InputError as error:
+            raise InputError(str(error).removeprefix(f"{draft}/")) from None
+    difference = onnx_file.difference(policy, actor, description["observation_dim"])
+    if not difference <= TOLERANCE:
+        raise InputError(
+            f"policy.onnx: actions differ by {difference:g} from the model's: the network must give the same "
+            "action for the same observation, from weights alone"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, content in files.items():
+        write_atomically(folder / file, content)
+    return folder
+
+
+__all__ = ["save_policy"]

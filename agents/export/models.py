@@ -1,0 +1,97 @@
+"""The networks of each library: what they take, and how their outputs become an action."""
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor, nn
+
+from leogym.agents.export import wrappers
+from leogym.agents.export.actor import Actor, Best, Clipped, Network, Scaled
+from leogym.configs.errors import InputError
+from leogym.envs.interface import control_loop
+
+
+def actor_of(model: Any, env: Any, states: dict[str, tuple[int, ...]]) -> Actor:
+    """Return ``model`` as an `Actor`; see `agents.export.save_policy`."""
+    if isinstance(env, str):
+        env = gymnasium.make(env)
+    library = {base.__module__.partition(".")[0] for base in type(model).__mro__}
+    if library & {"stable_baselines3", "sb3_contrib"}:
+        from leogym.agents.export import stable_baselines3 as source
+
+        env = source.environment(model) if env is None else env
+        network = source.network(model)
+    elif "ray" in library or isinstance(model, str | Path):
+        from leogym.agents.export import rllib as source
+
+        network = source.network(model)
+    elif isinstance(model, nn.Module):
+        network = module_network(model, env, states)
+    else:
+        raise InputError(f"model: {type(model).__name__}: is of no library that is known here")
+    network.module.eval()
+    before, after = ([], []) if env is None else wrappers.steps(env)
+    arguments: Mapping[str, Any] = {} if env is None else control_loop(env)
+    if arguments.get("normalize_observations"):
+        before.insert(0, nn.Softsign())
+    return Actor(network, before, after, arguments)
+
+
+def module_network(module: nn.Module, env: Any, states: dict[str, tuple[int, ...]]) -> Network:
+    """Return a plain module, or an agent or actor of a CleanRL script, by what it has."""
+    network = on_cpu(module)
+    discrete = [] if env is None else discrete_actions(single_action_space(env))
+
+    def forward(x: Tensor, *memory: Tensor) -> tuple[Tensor, ...]:
+        if hasattr(network, "actor_mean"):  # CleanRL: PPO
+            return (network.actor_mean(x),)
+        if discrete and isinstance(getattr(network, "actor", None), nn.Module):  # CleanRL: discrete PPO
+            return (network.actor(x),)
+        if hasattr(network, "fc_mean") and hasattr(network, "action_scale"):  # CleanRL: SAC
+            mean = network(x)[0]
+            return (torch.tanh(mean) * network.action_scale + network.action_bias,)
+        out = network(x, *memory)
+        out = out if isinstance(out, tuple) else (out,)
+        if len(out) < 1 + len(states):
+            raise InputError(
+                f"model: returns {len(out)} tensors: must be the action and {len(states)} states"
+            )
+        return (out[0], *out[1 : 1 + len(states)])
+
+    return Network(network, forward, discrete, states)
+
+
+def on_cpu(module: nn.Module) -> Any:
+    """Return a copy of ``module`` in the main memory, so that the trained one stays as it is."""
+    return copy.deepcopy(module).cpu().eval()
+
+
+def single_action_space(env: Any) -> spaces.Space[Any]:
+    """Return the action space of one environment of ``env``."""
+    return getattr(env, "single_action_space", None) or env.action_space
+
+
+def discrete_actions(space: spaces.Space[Any]) -> list[nn.Module]:
+    """Return the step from the scores of discrete actions to their levels; none for continuous ones."""
+    if isinstance(space, spaces.Discrete):
+        return [Best(np.linspace(-1.0, 1.0, int(space.n))[:, None])]
+    if isinstance(space, spaces.Box):
+        return []
+    raise InputError(f"env: action space {space}: must be Box or Discrete")
+
+
+def unsquashed(space: spaces.Box) -> Scaled:
+    """Return the step from [-1, 1] to the bounds of ``space``."""
+    low, high = np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
+    return Scaled((high - low) / 2, (high + low) / 2)
+
+
+def clipped(space: spaces.Box) -> Clipped:
+    """Return the step that clips actions to the bounds of ``space``."""
+    return Clipped(space.low, space.high)
