@@ -6,6 +6,8 @@ PYTHON ?= python3
 # `make fuzz MINUTES=10` fuzzes each parser for that long.
 MINUTES ?=
 SEED ?= 1
+# `make clients CLEANRL=FOLDER` also runs the scripts of a clone of CleanRL.
+CLEANRL ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -24,8 +26,8 @@ export CARGO_INCREMENTAL ?= 0
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup train test test-core test-python bench papers lint report wheels lock browser mahimahi kernel lab fuzz
-.PHONY: clean
+.PHONY: setup train test test-core test-python bench papers lint report wheels clients lock browser mahimahi kernel lab
+.PHONY: fuzz clean
 .PHONY: built programs installed pytest pytest-shared pytest-real-time beside-real-time
 .PHONY: lint-text lint-types lint-rust
 
@@ -99,6 +101,11 @@ pytest: setup
 # worker.
 pytest-shared: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --part shared --numprocesses $$(($$(nproc) + 1)) --dist loadgroup
+
+# Other libraries, each in an environment of its own, against our environments: docs/use-with. CLEANRL=FOLDER names a
+# clone of CleanRL, whose three scripts then run for 60,000 steps each.
+clients: setup
+	OMP_NUM_THREADS=1 CLEANRL=$(abspath $(CLEANRL)) $(BIN)/python -m pytest -m clients tests/clients
 
 pytest-real-time: setup
 	$(BIN)/python -m pytest --part real-time
