@@ -10,8 +10,8 @@ class Viewing:
     """
 
     _VIEWS: ClassVar[tuple[str, ...]]
-    """Names of the attributes that `_set_views` sets. They are listed, because a look at ``__dict__`` when the
-    object is made slows down every later access to its attributes."""
+    """Names of the attributes that `_set_views` sets. They are listed, because a look at ``__dict__`` in the
+    constructor slows down every later access to attributes."""
 
     def _set_views(self) -> None:
         """Set the attributes that are views."""
