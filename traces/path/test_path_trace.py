@@ -7,7 +7,7 @@ import pytest
 
 from leogym import traces
 from leogym.configs.errors import InputError
-from leogym.traces.__main__ import _parser, _spec
+from leogym.traces.__main__ import _spec, parser
 from leogym.traces.path import batch, cache, command, named_paths, path_trace, spec
 from leogym.traces.path.build import build
 
@@ -49,7 +49,7 @@ def test_the_first_line_says_how_to_build_the_trace_again(tmp_path):
     assert metadata["from"] == {"name": "San Diego", "lat_deg": 32.7157, "lon_deg": -117.1647}
     assert metadata["reattach_s"] == 15
     assert metadata["off_grid_handovers_s"] == []
-    again = _spec(_parser().parse_args(metadata["command"].split()[3:]))
+    again = _spec(parser().parse_args(metadata["command"].split()[3:]))
     path_trace.write(again, tmp_path / "again.csv")
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "x.csv").read_bytes()
 
@@ -65,12 +65,12 @@ def test_the_command_of_a_path_without_a_name_has_its_places():
         "--epoch",
         "2024-05-01T00:00:00+02:00",
     ]
-    wanted = _spec(_parser().parse_args(words))
+    wanted = _spec(parser().parse_args(words))
     text = command.canonical(wanted)
     assert text == (
         "python -m traces build --from=-1.5,2.0 --to=ny --attach shortest --epoch 2024-04-30T22:00:00Z"
     )
-    assert _spec(_parser().parse_args(text.split()[3:])) == wanted
+    assert _spec(parser().parse_args(text.split()[3:])) == wanted
 
 
 def test_the_summary_counts_what_is_in_the_file(tmp_path):
@@ -193,7 +193,9 @@ def test_a_named_path_may_be_had_over_another_constellation(tmp_path):
 
 
 def test_a_trace_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"nowhere: trace: neither a file nor a named path \(sd-ny-isl, "):
+    with pytest.raises(
+        InputError, match=r"nowhere: trace: neither a file nor a named path \(.*leogym traces list"
+    ):
         traces.load("nowhere")
 
 
