@@ -89,17 +89,10 @@ def test_a_recurrent_model_keeps_its_memory(tmp_path):
         close(policy.act(seen, memories), action)
 
 
-class Levels(FlowEnv):
-    """An environment with eleven discrete actions."""
-
-    def __init__(self, **options):
-        super().__init__(**options)
-        self.action_space = gymnasium.spaces.Discrete(11)
-
-
 @pytest.mark.parametrize("algorithm", [DQN, PPO])
 def test_discrete_actions_become_their_levels(algorithm, tmp_path):
-    model = algorithm("MlpPolicy", DummyVecEnv([lambda: Levels(scenario=SHORT)]), seed=1, device="cpu")
+    env = DummyVecEnv([lambda: FlowEnv(scenario=SHORT, actions=11)])
+    model = algorithm("MlpPolicy", env, seed=1, device="cpu")
     perturb(model.policy, 0.5)
     actions = leosim.Policy.load(str(save_policy(model, tmp_path))).act(observations())
     close(actions, np.linspace(-1, 1, 11)[predicted(model, observations())])
@@ -230,6 +223,20 @@ def test_a_recurrent_module_names_its_states(tmp_path):
         with torch.no_grad():
             action, hidden = cell(torch.as_tensor(seen), hidden)
         close(policy.act(seen, memories), action.clamp(-1, 1))
+
+
+def test_normalised_observations_are_part_of_the_policy(tmp_path):
+    network = nn.Linear(50, 1)
+    env = FlowEnv(scenario=SHORT, normalize_observations=True)
+    policy = leosim.Policy.load(str(save_policy(network, tmp_path, env)))
+    seen = observations()
+    with torch.no_grad():
+        expected = network(torch.as_tensor(seen / (1 + np.abs(seen)))).clamp(-1, 1)
+    close(policy.act(seen), expected)
+    plain, _ = FlowEnv(scenario=SHORT).reset(seed=3)
+    scaled, _ = env.reset(seed=3)
+    with torch.no_grad():
+        close(policy.act(plain[None]), network(torch.as_tensor(scaled[None])).clamp(-1, 1))
 
 
 def test_rescaled_actions_and_observations_are_part_of_the_policy(tmp_path):

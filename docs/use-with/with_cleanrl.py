@@ -4,8 +4,7 @@
 
 CleanRL is written for Gymnasium 0.29. Gymnasium 1.x resets a finished environment one step later unless told
 otherwise, has other names for what an episode ended with, and asks `TransformObservation` for a space. This
-gives the script the vector and the wrapper that it expects; the script itself and the environment stay as they
-are.
+gives the script the vector and the wrapper that it expects; script and environment stay as they are.
 """
 
 import runpy
@@ -27,6 +26,7 @@ class SyncVectorEnv(gymnasium.vector.SyncVectorEnv):
         super().__init__(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
 
     def step(self, actions):
+        """Step all environments; name what episodes ended with as 0.29 did."""
         observations, rewards, terminations, truncations, infos = super().step(actions)
         if "final_info" in infos:
             episodes, ended = infos["final_info"]["episode"], infos["_final_info"]

@@ -1,4 +1,4 @@
-"""Search a learning rate with Ray Tune and keep the best policy: ``python with_ray_tune.py [STEPS] [FOLDER]``."""
+"""Search a learning rate with Ray Tune, save the best: ``python with_ray_tune.py [STEPS] [FOLDER]``."""
 
 import sys
 

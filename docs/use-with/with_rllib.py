@@ -1,4 +1,4 @@
-"""Train PPO of RLlib by the environment's id and save the policy: ``python with_rllib.py [STEPS] [FOLDER]``."""
+"""Train PPO of RLlib by the id and save the policy: ``python with_rllib.py [STEPS] [FOLDER]``."""
 
 import sys
 

@@ -33,6 +33,7 @@ class Policy(GaussianMixin, Model):
         self.net, self.log_std = layers(1), nn.Parameter(torch.zeros(1))
 
     def compute(self, inputs, role):
+        """Return the mean and the logarithm of the deviation."""
         return self.net(inputs["observations"]), {"log_std": self.log_std}
 
 
@@ -45,6 +46,7 @@ class Value(DeterministicMixin, Model):
         self.net = layers(1)
 
     def compute(self, inputs, role):
+        """Return the value."""
         return self.net(inputs["observations"]), {}
 
 

@@ -62,6 +62,7 @@ class Mean(nn.Module):
         self.actor = actor
 
     def forward(self, observation):
+        """Return actions (batch, 1)."""
         return torch.tanh(self.actor(observation)[0][0])
 
 

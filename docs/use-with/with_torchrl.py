@@ -50,6 +50,7 @@ class Mean(nn.Module):
         self.network = network
 
     def forward(self, observation):
+        """Return actions (batch, 1)."""
         return torch.tanh(self.network(observation)[0])
 
 
