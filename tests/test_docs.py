@@ -330,6 +330,40 @@ def test_the_readmes_environments_step(tmp_path: Path, monkeypatch: pytest.Monke
     exec(block(README, "python", "Flow-v0"), {})
 
 
+def test_a_path_with_a_measured_capacity_is_evaluated_as_its_page_says(
+    reader: Callable[..., None], tmp_path: Path
+) -> None:
+    page = ROOT / "docs/tasks/my-path.md"
+    (tmp_path / "measured.csv").write_text(block(page, "csv", "seconds"), encoding="utf-8")
+    (tmp_path / "nairobi.yaml").write_text(block(page, "yaml", "nairobi"), encoding="utf-8")
+    reader('python -m traces build --from Nairobi --to "Frankfurt am Main" --duration 600 --out nbo-fra.csv')
+    reader(
+        "python -m traces import measured.csv --format starlink-csv --columns "
+        "time_s=seconds,downlink_mbps=mbps --delay-ms 0.1 --bin-ms 15000 --out capacity.csv"
+    )
+    reader(
+        "python -m traces synth uniform-steps --rtt-ms 0.2,0.2 --capacity-mbps 40,110 --duration 600 "
+        "--out steps.csv"
+    )
+    evaluate = "python evaluate.py nairobi.yaml --schemes cubic,bbr3,astraea --repeats 5 --out runs/nairobi"
+    reader(evaluate, "--repeats 1 --schemes cubic,bbr3")
+    assert (tmp_path / "runs/nairobi/report.html").is_file()
+
+
+def test_a_rule_in_python_runs_and_becomes_a_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs/tasks/my-scheme.md"
+    exec(block(page, "python", "def act").replace("range(5)", "range(1)"), {})
+    exec(block(page, "python", "save_policy"), {})
+    assert leosim.Policy.load("runs/rule").agent == "astraea"
+
+
+def test_a_reward_of_ones_own_trains_a_policy(reader: Callable[..., None], tmp_path: Path) -> None:
+    train = "python docs/tasks/beat_cubic.py --steps 400000 --seed 1 --out runs/mine"
+    reader(train, "--steps 4096 --out mine")
+    assert leosim.Policy.load(str(tmp_path / "mine")).agent == "astraea"
+
+
 def test_the_lists_are_printed(reader: Callable[[str], None], capfd: pytest.CaptureFixture[str]) -> None:
     for command in (
         "python -m traces list",
