@@ -387,6 +387,15 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         """Return a frame of each simulation for ``rgb_array``, else None; see `FlowEnv.render`."""
         return None if self._frames is None else self._frames.all()
 
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return an attribute, or a method's result, for each environment, as ``SyncVectorEnv.call`` does.
+
+        skrl renders so. What is not a tuple is the same for all, because one object has all simulations.
+        """
+        value = getattr(self, name)
+        value = value(*args, **kwargs) if callable(value) else value
+        return value if isinstance(value, tuple) else (value,) * self.num_envs
+
     def close_extras(self, **_: Any) -> None:
         """End a run on real TCP."""
         if hasattr(self, "_simulations"):  # Gymnasium also closes after a failed __init__

@@ -317,3 +317,10 @@ def test_bad_options_of_reset_are_named_in_one_line(options: dict, rule: str):
         assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="reset: options: scenario: has 1 entries, must be 2"):
         gymnasium.make_vec(envs.FLOW_ID, num_envs=2).reset(options={"scenario": ["leo"]})
+
+
+def test_a_vector_is_called_as_gymnasiums_own_vectors_are():
+    envs = gymnasium.make_vec("leo/Flow-v0", num_envs=2)
+    assert envs.call("render") == (None, None)
+    assert envs.call("num_envs") == (2, 2)
+    envs.close()

@@ -64,5 +64,5 @@ agent = PPO(
     cfg=PPO_CFG(rollouts=256, learning_epochs=10, mini_batches=4, learning_rate=3e-4),
     **spaces,
 )
-SequentialTrainer(env=env, agents=agent, cfg={"timesteps": STEPS // ENVS, "headless": True}).train()
+SequentialTrainer(env=env, agents=agent, cfg={"timesteps": STEPS // ENVS}).train()
 print(save_policy(models["policy"].net, FOLDER, "leo/SingleFlow-v0"))
