@@ -355,13 +355,13 @@ def test_a_rule_in_python_runs_and_becomes_a_policy(tmp_path: Path, monkeypatch:
     page = ROOT / "docs/tasks/my-scheme.md"
     exec(block(page, "python", "def act").replace("range(5)", "range(1)"), {})
     exec(block(page, "python", "save_policy"), {})
-    assert leosim.Policy.load("runs/rule").agent == "astraea"
+    assert leosim.Policy.load("runs/rule").spec == "astraea"
 
 
 def test_a_reward_of_ones_own_trains_a_policy(reader: Callable[..., None], tmp_path: Path) -> None:
     train = "python docs/tasks/beat_cubic.py --steps 400000 --seed 1 --out runs/mine"
     reader(train, "--steps 4096 --out mine")
-    assert leosim.Policy.load(str(tmp_path / "mine")).agent == "astraea"
+    assert leosim.Policy.load(str(tmp_path / "mine")).spec == "astraea"
 
 
 def test_the_lists_are_printed(reader: Callable[[str], None], capfd: pytest.CaptureFixture[str]) -> None:
