@@ -329,8 +329,8 @@ class Batch:
     order.
 
     A deep copy continues on its own as the original does, and so does a batch from a pickle, which runs the
-    current episodes again. `InputError` if another version of the simulator, which runs them differently, wrote
-    the pickle.
+    current episodes again. `InputError` if another version of the simulator, which runs them differently,
+    wrote the pickle.
     """
 
     def __init__(
