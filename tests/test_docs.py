@@ -20,7 +20,8 @@ from markdown_it.token import Token
 
 from leogym.agents import train_cli
 from leogym.agents.training import registry
-from leogym.configs import suite
+from leogym.configs import names
+from leogym.configs.command_line import OneLineParser
 from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.runs import schemes
 
@@ -196,8 +197,8 @@ def deeper(name: str, options: argparse.Namespace) -> str | None:
         if name == "evaluate.py" and "suites" in options:
             for given in papers.names(options.suites):
                 if not given.endswith(".yaml") or (ROOT / given).exists():
-                    suite.load(given)
-            known = {*leosim.schemes(), *schemes.shipped(), *ADDED}
+                    names.as_suite(given)
+            known = {*leosim.schemes(), *schemes.shipped(), *schemes.GROUPS, *ADDED}
             for given in (options.schemes or "").split(","):
                 if given and "=" not in given and given not in known and not given.endswith("-authors"):
                     return f"no scheme {given}"
@@ -266,7 +267,8 @@ def test_every_python_command_is_one_that_its_parser_accepts(
             parser.error(f"unrecognized arguments: {' '.join(unknown)}")
         raise Accepted(parsed)
 
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_args)
+    for parser in (argparse.ArgumentParser, OneLineParser):
+        monkeypatch.setattr(parser, "parse_args", parse_args)
     monkeypatch.chdir(ROOT)
     found = all_commands("python")
     assert len(found) > 80
@@ -306,7 +308,7 @@ def test_the_readmes_path_trace_is_built_drawn_and_exported(
 
 
 def test_paths_without_a_name_are_built(reader: Callable[[str], None], tmp_path: Path) -> None:
-    reader("python -m traces build --from=-33.87,151.21 --to sd --duration 600 --out path.csv")
+    reader("python -m traces build --from -33.87,151.21 --to Frankfurt --duration 600 --out path.csv")
     reader("python -m traces synth uniform-steps --rtt-ms 5,100 --out y.csv")
     assert {path.name for path in tmp_path.iterdir()} == {"path.csv", "y.csv"}
 

@@ -366,7 +366,10 @@ def test_anywhere_and_at_any_time_legs_are_real_and_satellites_high_enough(
             {"from_site": Site(name="Alert", lat_deg=82.5, lon_deg=-62.3)},
             r"test: Alert \(82\.5, -62\.3\) never sees a satellite of starlink-1",
         ),
-        ({"constellation": "starlink-9"}, "constellation: 'starlink-9': neither a file nor one of"),
+        (
+            {"constellation": "starlink-9"},
+            r"constellation: 'starlink-9': neither a file nor a known constellation \(nearest: starlink-4,",
+        ),
         (
             {"links": "bent-pipe", "to_site": Site(name="Tahiti", lat_deg=-17.5, lon_deg=-149.5)},
             "test: no bent-pipe route ever joins San Diego and Tahiti over starlink-1",
