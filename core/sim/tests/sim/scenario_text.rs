@@ -159,7 +159,11 @@ fn every_rule_of_the_scenario_is_named_with_its_field() {
             r#""start_s": 1.5"#,
             "two: flows.0.start_s: must be at least 0 and below duration_s",
         ),
-        (r#""stop_s": 1.0"#, r#""stop_s": 0.5"#, "two: flows.0.stop_s: must be after start_s"),
+        (
+            r#""stop_s": 1.0"#,
+            r#""stop_s": 0.5"#,
+            "two: flows.0.stop_s: must be after start_s and below 3.2e9",
+        ),
         (r#""count": 2"#, r#""count": 0"#, "two: flows.0.count: must be at least 1"),
         (r#""route": ["b"]"#, r#""route": []"#, "two: flows.1.route: at least one link is needed"),
         (
