@@ -12,6 +12,9 @@ use super::value::{Content, Kind, Value, elements};
 
 type Outputs = Result<Vec<Value>, String>;
 
+/// Dimensions and numbers of a constant.
+type Constant<'a> = (&'a [usize], &'a [f64]);
+
 impl Node<'_> {
     pub(super) fn gemm(&self, network: &mut Network) -> Outputs {
         if self.integer("transA", 0) != 0 {
@@ -31,7 +34,7 @@ impl Node<'_> {
         network: &mut Network,
         transposed: bool,
         alpha: f32,
-        bias: Option<((&[usize], &[f64]), f32)>,
+        bias: Option<(Constant<'_>, f32)>,
     ) -> Outputs {
         let (x, slot) = (self.value(0)?, self.row(0)?);
         let (dims, weights) = self.constant(1)?;
