@@ -1,6 +1,6 @@
 """Returns of random actions, constant actions and shipped policies in the registered environments.
 
-Thresholds of `envs.registration` lie between the returns of random actions and of trained policies:
+Thresholds of `leogym.registration` lie between the returns of random actions and of trained policies:
 ``python -m agents returns``. Episodes have seeds of their own, from `FIRST_SEED` on.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.configs.errors import InputError
-from leogym.envs.registration import PRESETS, Preset
+from leogym.registration import PRESETS, Preset
 
 TRAINED = Path(__file__).parent / "trained"
 POLICIES = ("astraea", "orca", "aurora")

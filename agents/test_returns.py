@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from leogym.agents import __main__, returns
-from leogym.envs.registration import PRESETS, Preset
+from leogym.registration import PRESETS, Preset
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=[preset.id for preset in PRESETS])

@@ -1,6 +1,6 @@
 """The gym: scenarios as Gymnasium, PettingZoo, Stable-Baselines3 and RLlib environments.
 
-    gymnasium.make("leo/SingleFlow-v0")  # after `import leogym`; registration.py has all ids
+    gymnasium.make("leo/SingleFlow-v0")  # after `import leogym`; leogym/registration.py has all ids
     gymnasium.make_vec("leo/Flow-v0", num_envs=16, scenario="leo")
     leogym.envs.parallel_env(scenario="static-pair-agents")
     leogym.envs.sb3.LeoVecEnv(16, scenario="leo")
@@ -11,7 +11,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from leogym.envs.registration import FLOW_ID
+from leogym.registration import FLOW_ID
 
 if TYPE_CHECKING:
     from leogym.envs.parallel import FLOWS_ID, parallel_env

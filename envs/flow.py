@@ -17,11 +17,11 @@ from leogym.envs.actions import action_space, levels
 from leogym.envs.autoreset import parse_limit, parse_mask, parse_mode
 from leogym.envs.frames import FPS, MODES
 from leogym.envs.options import scenario_option, scenario_options
-from leogym.envs.registration import FLOW_ID
 from leogym.envs.reports import FIELDS, ReportReader
 from leogym.envs.scenarios import ScenarioLike
 from leogym.envs.simulation import Options, single_flow
 from leogym.envs.views import Viewing
+from leogym.registration import FLOW_ID
 
 Observation = NDArray[np.float32]
 

@@ -16,11 +16,11 @@ from leogym.envs.actions import action_space, levels
 from leogym.envs.flow import observation_space
 from leogym.envs.frames import FPS, MODES
 from leogym.envs.options import scenario_option
-from leogym.envs.registration import PAIR
 from leogym.envs.reports import ReportReader
 from leogym.envs.scenarios import ScenarioLike
 from leogym.envs.simulation import Options, Simulations
 from leogym.envs.views import Viewing
+from leogym.registration import PAIR
 
 FLOWS_ID = "leo/Flows-v0"
 PAIR_ID = "leo/Pair-v0"

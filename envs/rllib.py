@@ -15,7 +15,7 @@ from leogym.configs import extras, sampling
 from leogym.configs.sampling import with_learning_flows
 from leogym.envs.flow import FlowEnv
 from leogym.envs.parallel import parallel_env
-from leogym.envs.registration import IDS
+from leogym.registration import IDS
 
 with extras.needed_by("leogym.envs.rllib"):
     from ray.rllib.env.multi_agent_env import MultiAgentEnv

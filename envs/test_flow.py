@@ -12,8 +12,8 @@ from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
 
 from leogym import envs
 from leogym.configs.errors import InputError
-from leogym.envs.registration import PRESETS
 from leogym.envs.reports import FIELDS
+from leogym.registration import PRESETS
 
 REGISTERED = [spec for spec in gymnasium.registry.values() if spec.namespace == "leo"]
 

@@ -9,9 +9,9 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 from leogym import envs
 from leogym.configs.errors import InputError
 from leogym.envs.parallel import FLOWS_ID, PAIR_ID, FlowsParallelEnv
-from leogym.envs.registration import PAIR_STEPS
 from leogym.envs.reports import FIELDS
 from leogym.envs.test_flow import static
+from leogym.registration import PAIR_STEPS
 
 REGISTERED = [name for name in pettingzoo.parallel_registry if name.startswith("leo/")]
 

@@ -1,8 +1,8 @@
 """LeoGym: the gym where congestion control for satellite networks is trained, tested and compared.
 
 The project's rooms are packages here: `leogym.envs`, `leogym.traces`, `leogym.agents`, `leogym.evaluation`,
-`leogym.kernel_bridge`, `leogym.configs` and `leogym.results`. Importing this package registers the
-environments ``leo/…`` with Gymnasium.
+`leogym.kernel_bridge`, `leogym.commands`, `leogym.configs` and `leogym.results`. Importing this package
+registers the environments ``leo/…`` with Gymnasium.
 """
 
 import sys
@@ -11,4 +11,4 @@ __version__ = "0.1.0"
 
 # Programs inside namespaces and the lab's guest run without site-packages, and so without Gymnasium.
 if not sys.flags.no_site:
-    from leogym.envs import registration  # noqa: F401
+    from leogym import registration  # noqa: F401

@@ -28,6 +28,7 @@ from leogym.evaluation.runs import schemes
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (
     "agents",
+    "commands",
     "configs",
     "core",
     "docs",

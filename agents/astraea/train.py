@@ -15,8 +15,8 @@ from leogym.agents.astraea.actor_export import export
 from leogym.agents.astraea.exploration import Exploration
 from leogym.agents.astraea.imitation import imitate
 from leogym.agents.astraea.meters import Meters
+from leogym.agents.astraea.n_step import Returns, Step
 from leogym.agents.astraea.replay import ReplayBuffer
-from leogym.agents.astraea.returns import Returns, Step
 from leogym.agents.astraea.rounds import Rounds, one_thread
 from leogym.agents.astraea.settings import AstraeaSettings
 from leogym.agents.astraea.td3 import Td3

@@ -9,8 +9,8 @@ from typing import Any
 import leosim
 
 from leogym.agents.export import onnx_file
-from leogym.agents.export.actor import Actor
 from leogym.agents.export.models import actor_of
+from leogym.agents.export.network import Actor
 from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
 

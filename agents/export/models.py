@@ -12,7 +12,7 @@ from gymnasium import spaces
 from torch import Tensor, nn
 
 from leogym.agents.export import wrappers
-from leogym.agents.export.actor import Actor, Best, Clipped, Network, Scaled
+from leogym.agents.export.network import Actor, Best, Clipped, Network, Scaled
 from leogym.configs.errors import InputError
 from leogym.envs.interface import control_loop
 

@@ -8,7 +8,7 @@ import leosim
 import numpy as np
 import torch
 
-from leogym.agents.export.actor import Actor
+from leogym.agents.export.network import Actor
 
 OPSET = 17
 STEPS = 3

@@ -12,8 +12,8 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.core.rl_module.rl_module import RLModule
 from torch import Tensor
 
-from leogym.agents.export.actor import Network
 from leogym.agents.export.models import clipped, discrete_actions, on_cpu
+from leogym.agents.export.network import Network
 from leogym.configs.errors import InputError
 
 MODULE_IN_CHECKPOINT = Path("learner_group/learner/rl_module", DEFAULT_MODULE_ID)

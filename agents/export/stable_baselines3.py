@@ -6,8 +6,8 @@ import torch
 from gymnasium import spaces
 from torch import Tensor, nn
 
-from leogym.agents.export.actor import Network
 from leogym.agents.export.models import clipped, discrete_actions, unsquashed
+from leogym.agents.export.network import Network
 from leogym.configs.errors import InputError
 
 

@@ -10,7 +10,7 @@ from gymnasium.wrappers import vector as vector_wrappers
 from numpy.typing import NDArray
 from torch import nn
 
-from leogym.agents.export.actor import Clipped, Scaled, Standardized
+from leogym.agents.export.network import Clipped, Scaled, Standardized
 from leogym.configs.errors import InputError
 
 Steps = tuple[list[nn.Module], list[nn.Module]]

@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from leogym import completion
+from leogym.commands import completion
 
 CASES = [
     ("leogym ev", "evaluate"),

@@ -7,7 +7,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Discrete
 from gymnasium.utils.env_checker import data_equivalence
 
-from leogym.envs.registration import PRESETS, Preset
+from leogym.registration import PRESETS, Preset
 
 IDS = [preset.id for preset in PRESETS]
 

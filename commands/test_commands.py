@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from leogym import completion
-from leogym.__main__ import COMMANDS
 from leogym.agents import __main__ as agents
 from leogym.agents import train_cli
+from leogym.commands import completion
+from leogym.commands.__main__ import COMMANDS
 from leogym.evaluation import cli as evaluate
 from leogym.evaluation.compare import command as compare
 from leogym.kernel_bridge import __main__ as bridge

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from leogym.agents.astraea.returns import Returns, Step
+from leogym.agents.astraea.n_step import Returns, Step
 
 GAMMA = 0.5
 ALL = np.array([[True, True]])

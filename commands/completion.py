@@ -8,10 +8,10 @@ from typing import Any
 
 import shtab
 
-from leogym.__main__ import COMMANDS
 from leogym.agents import __main__ as agents_command
 from leogym.agents import train_cli
 from leogym.agents.training import registry
+from leogym.commands.__main__ import COMMANDS
 from leogym.configs import names, suite
 from leogym.configs.command_line import OneLineParser, as_folder
 from leogym.configs.errors import reports_input_errors

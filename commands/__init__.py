@@ -1,0 +1,1 @@
+"""The command ``leogym``, which hands over to the rooms' commands."""

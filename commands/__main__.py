@@ -1,0 +1,59 @@
+"""The command ``leogym train|evaluate|traces|agents|bridge``."""
+
+import importlib
+import os
+import signal
+import sys
+
+import leogym
+
+COMMANDS = {
+    "train": ("leogym.agents.train_cli", "train an agent"),
+    "evaluate": ("leogym.evaluation.cli", "run suites and scenarios, and write their report"),
+    "traces": ("leogym.traces.__main__", "build, check, plot, import and export path traces"),
+    "agents": ("leogym.agents.__main__", "import, judge, plot and ship policies"),
+    "bridge": ("leogym.kernel_bridge.__main__", "check this machine for runs on real TCP; the lab; tunnels"),
+    "completion": ("leogym.commands.completion", "print the completion of this command for a shell"),
+}
+HELP = """
+examples:
+  leogym traces build sd-ny-isl --duration 300 --out sd-ny.csv
+  leogym evaluate leo-single --quick --schemes cubic,astraea
+  leogym train --agent astraea --minutes 30 --out runs/a
+
+leogym COMMAND --help explains a command."""
+
+
+def main() -> int:
+    """Run the command line and return its exit status."""
+    try:
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # At exit Python flushes stdout again, and would print an error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 128 + signal.SIGPIPE
+
+
+def run(words: list[str]) -> int:
+    """Run the command that ``words`` name and return its exit status."""
+    if not words or words[0] in ("-h", "--help"):
+        lines = [f"  {name:10} {summary}" for name, (_, summary) in COMMANDS.items()]
+        print("usage: leogym COMMAND …\n", *lines, HELP, sep="\n", flush=True)
+        return 0
+    if words == ["--version"]:
+        print(f"leogym {leogym.__version__}")
+        return 0
+    if words[0] not in COMMANDS:
+        from leogym.configs.nearest import instead  # here, as all imports that take time
+
+        print(f"leogym: {words[0]}: no such command {instead(words[0], COMMANDS)}", file=sys.stderr)
+        return 2
+    sys.argv[:] = [f"leogym {words[0]}", *words[1:]]
+    module = importlib.import_module(COMMANDS[words[0]][0])  # here, to handle Ctrl-C during the import
+    return module.main(f"leogym {words[0]}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
