@@ -5,6 +5,7 @@ import importlib.util
 import re
 import runpy
 import shlex
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -206,6 +207,12 @@ def deeper(name: str, options: argparse.Namespace) -> str | None:
     except leosim.InputError as error:
         return str(error)
     return None
+
+
+def test_git_has_no_folder_that_the_readme_does_not_show() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    folders = {name.partition("/")[0] for name in listed.splitlines() if "/" in name}
+    assert {folder for folder in folders if not folder.startswith(".")} == {*FOLDERS, "leogym"}
 
 
 @per_page
