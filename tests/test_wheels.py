@@ -166,6 +166,11 @@ def test_provenance_has_the_commit_that_the_wheel_was_built_from(wheels: dict[st
     assert len(commit.removesuffix("-dirty")) == 40
 
 
+def test_a_wheel_finds_the_path_traces_that_a_checkout_built(run: Run) -> None:
+    code = "from leogym.traces.path import cache; print(cache.file('sd-ny-isl'))"
+    assert run("-c", code).strip() == str(cache.file("sd-ny-isl"))
+
+
 def test_the_labs_guest_gets_our_modules_from_a_wheel(run: Run) -> None:
     code = "from leogym.kernel_bridge.lab import guest_modules as g; print(*map(g.name, g.imported()[1]))"
     names = run("-c", code).split()

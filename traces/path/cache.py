@@ -28,11 +28,14 @@ def folder() -> Path:
 
 @cache
 def _builder_digest() -> str:
-    """Return a digest of this package and its data, so that a change to them invalidates cached traces."""
+    """Return a digest of this package and its data, so that a change to them invalidates cached traces.
+
+    A checkout and a wheel, which has no tests, have the same digest.
+    """
     package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*")):
-        if path.suffix in {".py", ".csv", ".yaml"} and not path.name.startswith("test_"):
+        if path.suffix in {".py", ".csv", ".yaml"} and not path.name.startswith(("test_", "conftest")):
             digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
