@@ -28,7 +28,8 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: setup train test test-core test-python bench papers lint report wheels clients lock browser mahimahi kernel lab
 .PHONY: fuzz clean
-.PHONY: built programs installed pytest pytest-shared pytest-real-time beside-real-time
+.PHONY: built bytecode programs installed
+.PHONY: pytest pytest-shared pytest-real-time beside-pytest checks-of-cargo
 .PHONY: lint-text lint-types lint-rust
 
 setup: $(STAMPS)/project $(STAMPS)/core $(BIN)/mm-leo
@@ -62,20 +63,30 @@ train: setup
 	$(BIN)/python evaluate.py leo-single leo-pair \
 	    --schemes cubic,reno,astraea=$$out/policy --out $$out/evaluation
 
-# Build everything on all cores, then run the Python tests that may share the machine, then the real-time ones. Those
-# mostly wait; the remaining checks run beside them at idle priority.
+# Build everything on all cores, then run the Python tests that may share the machine, then the real-time ones. Neither
+# keeps all cores busy, real-time tests least of all; the remaining checks run beside both at idle priority. Two jobs more
+# than cores: one for pytest, one for pyright, and a core each for cargo.
 test:
 	@echo "building on $$(nproc) cores; each part's output comes when it is done"
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target built
-	@$(MAKE) --no-print-directory pytest-shared
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target pytest-real-time beside-real-time
+	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 2)) --output-sync=target pytest beside-pytest
 
-# The core's own tests are built later, beside the real-time part.
-built: lint-text programs
+# The core's own tests are built later, beside the Python tests.
+built: lint-text programs bytecode
+
+# Import what the tests import, beside the last builds: in a new environment each pytest worker would compile it all.
+bytecode: $(STAMPS)/project $(STAMPS)/core
+	@chrt --idle 0 $(BIN)/python -m pytest --part shared --collect-only -qq >$(STAMPS)/collected \
+	    || { cat $(STAMPS)/collected; exit 1; }
 
 # SCHED_IDLE: use the cores only when no other program does.
-beside-real-time:
-	@chrt --idle 0 $(MAKE) --no-print-directory test-core lint-types lint-rust
+beside-pytest:
+	@chrt --idle 0 $(MAKE) --no-print-directory lint-types checks-of-cargo
+
+# One after another: both take a lock.
+checks-of-cargo:
+	@$(MAKE) --no-print-directory test-core
+	@$(MAKE) --no-print-directory lint-rust
 
 # Install packages and build with cargo side by side. Each is sequential within: both take a lock.
 programs: installed setup
@@ -98,9 +109,9 @@ pytest: setup
 	@$(MAKE) --no-print-directory pytest-real-time
 
 # See conftest.py. One worker more than cores, as tests often wait for the processes that they start, and one thread per
-# worker.
+# worker. Some tests call make: as a user does, without the jobs of this one.
 pytest-shared: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --part shared --numprocesses $$(($$(nproc) + 1)) --dist loadgroup
+	env -u MAKEFLAGS OMP_NUM_THREADS=1 $(BIN)/python -m pytest --part shared --numprocesses $$(($$(nproc) + 1)) --dist loadgroup
 
 # Other libraries, each in an environment of its own, against our environments: docs/use-with. CLEANRL=FOLDER names a
 # clone of CleanRL, whose three scripts then run for 60,000 steps each.
