@@ -21,7 +21,7 @@ def one_line(source: str, error: ValidationError) -> str:
     """Return a pydantic ``error`` as ``source: field: rule`` of the first violation, and how many more."""
     first, *others = error.errors(include_url=False)
     field = ".".join(str(part) for part in first["loc"]) or "(whole file)"
-    rule = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
+    rule = first["msg"]
     if first["type"] == "literal_error":
         near = nearest(str(first["input"]), re.findall("'([^']*)'", first.get("ctx", {}).get("expected", "")))
         rule += f", not {first['input']!r}" + (f" (nearest: {', '.join(near)})" if near else "")

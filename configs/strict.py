@@ -4,8 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
+
+from leogym.configs.nearest import nearest
 
 
 @dataclass(frozen=True)
@@ -75,3 +77,22 @@ class Strict(BaseModel):
     """A configuration model that rejects unknown keys and loose types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_known_keys(cls, data: Any) -> Any:
+        """Answer unknown keys by the nearest right ones, or by all if none is near.
+
+        Validators of subclasses that replace keys run before this one.
+        """
+        keys = [key for key in data if isinstance(key, str)] if isinstance(data, dict) else []
+        if unknown := [key for key in keys if key not in cls.model_fields]:
+            raise ValidationError.from_exception_data(cls.__name__, [cls._unknown(key) for key in unknown])
+        return data
+
+    @classmethod
+    def _unknown(cls, key: str) -> InitErrorDetails:
+        near = nearest(key, cls.model_fields)
+        told = f"nearest: {', '.join(near)}" if near else f"there are: {', '.join(cls.model_fields)}"
+        error = PydanticCustomError("unknown_key", "unknown key ({told})", {"told": told})
+        return InitErrorDetails(type=error, loc=(key,), input=key)

@@ -22,7 +22,25 @@ def test_a_key_that_would_break_the_line_is_escaped(key: str, shown: str) -> Non
     }
     with pytest.raises(InputError) as caught:
         parse(scenario, "x.yaml")
-    assert str(caught.value) == f"x.yaml: flows.0.{shown}: unknown key"
+    assert str(caught.value).startswith(f"x.yaml: flows.0.{shown}: unknown key (")
+
+
+@pytest.mark.parametrize(
+    ("link", "told"),
+    [
+        ({"rate_mpbs": 1, "delay_ms": 1}, "links.a.rate_mpbs: unknown key (nearest: rate_mbps)"),
+        ({"rate_mbps": 1, "delay_ms": 1, "xyz": 1}, "links.a.xyz: unknown key (there are: rate_mbps, "),
+        (
+            {"rate_mbps": 1, "delay_ms": 1, "queue": {"bpd": 1.0}},
+            "links.a.queue.bpd: unknown key (nearest: bdp",
+        ),
+    ],
+)
+def test_an_unknown_key_is_answered_by_the_nearest_right_ones(link: dict[str, object], told: str) -> None:
+    scenario = {"duration_s": 1, "links": {"a": link}, "flows": [{"scheme": "cubic", "route": ["a"]}]}
+    with pytest.raises(InputError) as caught:
+        parse(scenario, "x.yaml")
+    assert str(caught.value).startswith(f"x.yaml: {told}")
 
 
 def raises(error: BaseException) -> Callable[[], int]:

@@ -104,7 +104,8 @@ def test_a_grid_of_two_values_each_gives_four_scenarios() -> None:
         ({"compare": {"ratio_of": 0, "apart": True}}, "give one of ratio_of and apart"),
         ({"compare": {"every_s": 5, "first_s": 6}}, "first_s: must be above 0 and at most every_s"),
         ({"in_turn": True, "vary_offset": False}, "in_turn: needs vary_offset"),
-        ({"repeat": 3}, "repeat: unknown key"),
+        ({"repeat": 3}, "repeat: unknown key (nearest: repeats"),
+        ({"quick": {"parameter": {}}}, "quick.parameter: unknown key (nearest: parameters)"),
     ],
 )
 def test_a_fault_in_a_suite_is_one_line_with_file_field_and_rule(change: dict[str, Any], told: str) -> None:

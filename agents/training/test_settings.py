@@ -6,9 +6,13 @@ from leogym.agents.training.settings import TrainSettings, assign, build, parse_
 from leogym.configs.errors import InputError
 
 
-def test_an_unknown_key_is_named_with_its_file():
-    with pytest.raises(InputError, match=r"^x\.yaml: learning_rat: unknown key$"):
-        build(AstraeaSettings, "x.yaml", {"agent": "astraea", "learning_rat": 1})
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("actor_learning_rat", "actor_learning_rate"), ("reward_", "reward"), ("num_env", "num_envs")],
+)
+def test_an_unknown_key_is_named_with_its_file_and_the_nearest_right_one(wrong: str, right: str):
+    with pytest.raises(InputError, match=rf"^x\.yaml: {wrong}: unknown key \(nearest: {right}[,)]"):
+        build(AstraeaSettings, "x.yaml", {"agent": "astraea", wrong: 1})
 
 
 @pytest.mark.parametrize(
