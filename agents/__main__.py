@@ -53,8 +53,8 @@ def parser(program: str = PROGRAM) -> OneLineParser:
     add.add_argument(
         "--scenarios",
         metavar="NAME|FILE",
-        help="a sampler, or a training configuration that has the ranges (default: the run's ranges, or "
-        "the agent's for a policy without a run)",
+        help="a sampler, scenario or suite, a file of one, or a training configuration that has the ranges "
+        "(default: the run's ranges, or the agent's for a policy without a run)",
     )
     add = commands.add_parser(
         "returns",

@@ -13,6 +13,8 @@ from leogym.agents.training.settings import TrainSettings, build, read_config
 from leogym.configs.errors import InputError
 
 Earned = dict[str, Any]
+SCENARIO_KEYS = {"flows", "links", "scenario"}
+"""What a scenario's or suite's file has, and a training configuration has not."""
 
 
 def held_out(folder: Path, episodes: int, scenarios: str | None = None, links: int = 0) -> Earned:
@@ -21,8 +23,9 @@ def held_out(folder: Path, episodes: int, scenarios: str | None = None, links: i
     Args:
         folder: of a training run, of its ``best/``, or of a policy alone, such as an imported one.
         episodes: the number of scenarios.
-        scenarios: a sampler's name, or the file of a training configuration that has the ranges; defaults to
-            the ranges of the run, or of the agent where there is no run.
+        scenarios: the name of a sampler, scenario or suite, a file of one, or the file of a training
+            configuration that has the ranges; defaults to the ranges of the run, or of the agent where there
+            is no run.
         links: the number of held-out links of the same ranges on which bars are checked as well.
 
     Returns:
@@ -78,13 +81,14 @@ def _of_policy(path: Path) -> dict[str, Any]:
 
 
 def _ranges(scenarios: str) -> tuple[str, Any]:
-    """Return the source for error messages, and a sampler's name or its ranges."""
+    """Return the source for error messages, and a name, a file or a sampler's ranges."""
     path = Path(scenarios)
-    if path.suffix not in (".yaml", ".yml"):
+    data = read_config(path) if path.suffix in (".yaml", ".yml") else {}
+    if not data or SCENARIO_KEYS & data.keys():
         return f"--scenarios {scenarios}", scenarios
-    data = read_config(path)
     if "scenarios" not in data and "agent" not in data:
-        raise InputError(f"{path}: scenarios: no ranges in this file: add scenarios or agent")
+        rule = "no ranges in this file: add scenarios or agent, or give a scenario's or suite's file"
+        raise InputError(f"{path}: scenarios: {rule}")
     agent = registry.get(str(data["agent"])) if "agent" in data else None
     if agent is None:
         return str(path), data["scenarios"]

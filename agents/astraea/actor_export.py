@@ -5,9 +5,7 @@ from pathlib import Path
 from leogym.agents.astraea.actor_critic import NEGATIVE_SLOPE, Actor
 from leogym.agents.astraea.settings import AstraeaSettings
 from leogym.agents.training.onnx_export import perceptron
-from leogym.agents.training.run_folder import RunFolder
-
-SPEC_VERSION = 1  # version of the specification's observation and action
+from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
 
 
 def export(actor: Actor, settings: AstraeaSettings, run: RunFolder, steps: int) -> Path:

@@ -9,14 +9,11 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from leogym.agents.training.onnx_export import Cell, perceptron, recurrent
-from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
 from leogym.agents.training.settings import TrainSettings
 
 NEGATIVE_SLOPE = 0.2
 """Slope of the leaky ReLU between layers, as in Astraea's actor."""
-
-SPEC_VERSION = 1
-"""Version of the observation and action specification that this build trains for."""
 
 
 class HiddenActivation(nn.LeakyReLU):

@@ -11,11 +11,9 @@ import leosim
 from leogym.agents.export import onnx_file
 from leogym.agents.export.models import actor_of
 from leogym.agents.export.network import Actor
+from leogym.agents.training.run_folder import SPEC_VERSION
 from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
-
-SPEC_VERSION = 1
-"""Version of the observation and action specifications that this build runs."""
 
 TOLERANCE = 1e-5
 """Largest difference between the model's actions and those of the written folder."""

@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.agents.engines.actor import SPEC_VERSION
 from leogym.agents.published.tensor_bundle import TensorBundle
 from leogym.agents.training.onnx_export import perceptron
-from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
 from leogym.configs import output_folder
 
 NEGATIVE_SLOPE = 0.2

@@ -22,6 +22,9 @@ from leogym.agents.training.stopping import Stop
 from leogym.configs.atomic import sync_file, sync_folder, write_atomically
 from leogym.configs.errors import InputError
 
+SPEC_VERSION = 1
+"""Version of the observation and action specification that this build trains for."""
+
 KEPT_CHECKPOINTS = 2
 """The latest checkpoint, and one more in case a reader has it open; older ones are removed."""
 

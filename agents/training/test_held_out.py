@@ -13,6 +13,7 @@ from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.held_out import Chooser
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings, build
+from leogym.configs import named_scenarios
 from leogym.configs.errors import InputError
 
 TINY = {
@@ -147,6 +148,17 @@ def test_a_policy_without_a_run_is_judged_on_the_ranges_that_are_given(tmp_path,
     by_config = tmp_path / "run.yaml"
     by_config.write_text(f"agent: astraea\nsteps: 1\n{RANGES}")
     assert held_out(PERCEPTRON, 2, str(by_config)) == earned
+
+
+def test_a_policy_is_judged_on_scenarios_by_name_and_by_file(tmp_path, monkeypatch):
+    text = (named_scenarios.SCENARIOS / "static-100.yaml").read_text()
+    monkeypatch.setattr(named_scenarios, "SCENARIOS", tmp_path)
+    for seconds in (1, 2):
+        file = tmp_path / f"of-{seconds}-s.yaml"
+        file.write_text(text.replace("duration_s: 60", f"duration_s: {seconds}"))
+    by_name = held_out(PERCEPTRON, 1, "of-2-s")
+    assert by_name == held_out(PERCEPTRON, 1, str(tmp_path / "of-2-s.yaml"))
+    assert by_name != held_out(PERCEPTRON, 1, str(tmp_path / "of-1-s.yaml"))
 
 
 def test_what_cannot_be_judged_is_one_line(tmp_path):

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from leogym.agents.engines.actor import SPEC_VERSION
 from leogym.agents.hillclimb.settings import HillclimbSettings
 from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.onnx_export import perceptron
 from leogym.agents.training.reporter import Reporter
-from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
 from leogym.configs.errors import InputError
 
 Weights = dict[str, np.ndarray]
