@@ -7,7 +7,6 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
 from leogym.results.metrics import METRICS
 
@@ -43,6 +42,8 @@ def intervals(rows: list[list[float]], seed: int) -> list[Interval]:
         rows: for each quantity, one finite value per repeat, at least one.
         seed: seed of the resampling; determines the intervals for given values.
     """
+    from scipy import stats  # here, because it takes a second to import
+
     data = np.array(rows, dtype=float)
     means = data.mean(axis=1)
     low, high = np.full_like(means, math.nan), np.full_like(means, math.nan)

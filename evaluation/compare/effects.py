@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
 from leogym.configs.errors import InputError
 from leogym.results.intervals import values_by_run
@@ -106,6 +105,8 @@ def _of_case(key: tuple[object, ...], a: pl.DataFrame, b: pl.DataFrame) -> Itera
 def _tested(x: np.ndarray, y: np.ndarray, paired: bool) -> tuple[float | None, float | None, float | None]:
     if min(len(x), len(y)) < 2:
         return None, None, None
+    from scipy import stats  # here, because it takes a second to import
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about values without spread, handled below
         # SciPy's type stubs lack documented attributes.
@@ -124,6 +125,8 @@ def _corrected(found: list[Effect]) -> list[Effect]:
     tested = [index for index, one in enumerate(found) if one.p is not None and one.verdict != "same"]
     if not tested:
         return found
+    from scipy import stats  # here, because it takes a second to import
+
     adjusted = stats.false_discovery_control([found[index].p for index in tested], method="bh")
     corrected = list(found)
     for index, q in zip(tested, adjusted, strict=True):
