@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from leogym.configs.errors import InputError
 from leogym.envs.actions import action_space, levels
 from leogym.envs.autoreset import parse_limit, parse_mask, parse_mode
-from leogym.envs.frames import FPS, MODES
+from leogym.envs.frames import FPS, MODES, described
 from leogym.envs.options import scenario_option, scenario_options
 from leogym.envs.reports import FIELDS, ReportReader
 from leogym.envs.scenarios import ScenarioLike
@@ -145,8 +145,7 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
         self._actions = np.zeros((1, 1, batch.action_dim), np.float32)
         self._over = True
         self._frames = self._simulations.frames(render_mode, MODES)
-        if self._frames is not None:
-            self.metadata = {**self.metadata, "render_fps": self._frames.fps}
+        self.metadata = described(self.metadata, self._frames)
         self._set_views()
 
     def _set_views(self) -> None:
@@ -264,8 +263,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         self._elapsed = np.zeros(num_envs, dtype=np.int64)
         self._present = np.ones(num_envs, dtype=bool)
         self._frames = self._simulations.frames(render_mode, MODES[1:])
-        if self._frames is not None:
-            self.metadata = {**self.metadata, "render_fps": self._frames.fps}
+        self.metadata = described(self.metadata, self._frames)
         self._set_views()
 
     def _set_views(self) -> None:

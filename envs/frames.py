@@ -85,3 +85,8 @@ class Frames:
     def close(self) -> None:
         """Close the window."""
         self._renderer.close()
+
+
+def described(metadata: dict[str, Any], frames: Frames | None) -> dict[str, Any]:
+    """Return an environment's ``metadata`` with the speed of its ``frames``, if it draws any."""
+    return metadata if frames is None else {**metadata, "render_fps": frames.fps}

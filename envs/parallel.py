@@ -14,7 +14,7 @@ from pettingzoo import ParallelEnv
 from leogym.configs.scenario import Scenario
 from leogym.envs.actions import action_space, levels
 from leogym.envs.flow import observation_space
-from leogym.envs.frames import FPS, MODES
+from leogym.envs.frames import FPS, MODES, described
 from leogym.envs.options import scenario_option
 from leogym.envs.reports import ReportReader
 from leogym.envs.scenarios import ScenarioLike
@@ -106,8 +106,7 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         self._ran = b""  # `_active` of the last step, as bytes
         self._rng: np.random.Generator | None = None
         self._frames = self._simulations.frames(render_mode, MODES)
-        if self._frames is not None:
-            self.metadata = {**self.metadata, "render_fps": self._frames.fps}
+        self.metadata = described(self.metadata, self._frames)
         self._set_views()
 
     def _set_views(self) -> None:

@@ -94,6 +94,13 @@ def _trajectory(env: Any, face: Face, steps: range) -> list[Any]:
     return [face[2](env, at) for at in steps]
 
 
+def _go_on_alike(env: Any, copies: list[Any], step: Callable[[Any, int], Any], steps: range) -> None:
+    for at in steps:
+        expected = step(env, at)
+        for one in copies:
+            assert data_equivalence(step(one, at), expected, exact=True)
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", FACES)
 def test_a_copy_goes_on_like_the_original_and_neither_moves_the_other(name: str, way: str):
@@ -123,10 +130,7 @@ def test_a_copy_of_every_agent_specification_goes_on_like_the_original(agent: st
     for at in range(20):
         _vector(env, at)
     copies = [way(env) for way in WAYS.values()]
-    for at in range(20, 40):
-        step = _vector(env, at)
-        for one in copies:
-            assert data_equivalence(_vector(one, at), step, exact=True)
+    _go_on_alike(env, copies, _vector, range(20, 40))
 
 
 def test_path_traces_and_policies_come_along(tmp_path: Path):
@@ -142,10 +146,7 @@ def test_path_traces_and_policies_come_along(tmp_path: Path):
     for at in range(10):
         _single(env, at)
     copies = [way(env) for way in WAYS.values()]
-    for at in range(10, 80):
-        step = _single(env, at)
-        for one in copies:
-            assert data_equivalence(_single(one, at), step, exact=True)
+    _go_on_alike(env, copies, _single, range(10, 80))
 
 
 def test_a_copy_has_the_run_log_of_the_original():
