@@ -69,7 +69,7 @@ train: setup
 test:
 	@echo "building on $$(nproc) cores; each part's output comes when it is done"
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target built
-	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 2)) --output-sync=target pytest beside-pytest
+	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 2)) --output-sync=none pytest beside-pytest
 
 # The core's own tests are built later, beside the Python tests.
 built: lint-text programs bytecode
