@@ -19,8 +19,8 @@ VARIANTS = {
     "responsiveness-heavy-loss",
 }
 """Variants of other suites, which have the spot checks."""
-UNRECORDED = {"starlink", "starlink-mix"}
-"""Not recorded yet: at 240 Mbit/s mm-leo is late, also in virtual time."""
+UNRECORDED = {"starlink-mix"}
+"""Not recorded yet."""
 PAPERS = [name for name in suites.shipped() if not name.startswith("fidelity")]
 
 
