@@ -194,6 +194,20 @@ def world(route: Sequence[LinkPlan], time_ns: int) -> tuple[float, int, int]:
         Bottleneck capacity in bytes/s, one-way propagation in ns, bottleneck buffer in bytes.
     """
 
+def base_rtt_steps(time_s: NDArray[np.float64], rtt_ms: NDArray[np.float64]) -> list[float]:
+    """Return when the base RTT stepped, in s, from RTT samples alone: when each step was certain.
+
+    Two slots (an RTT, at least 50 ms) must agree: both smallest RTTs are above the band of the second before
+    by 3 ms and its width, or both below everything of the five seconds before by 2 ms.
+
+    Args:
+        time_s: (n,) times that do not decrease, from 0.
+        rtt_ms: (n,) samples; NaN ones are ignored.
+
+    Raises:
+        InputError: a time decreases, an RTT is negative, or there are not as many of both.
+    """
+
 def losses(probability: float, seed: int, packets: int) -> list[int]:
     """Return the indices (from 0) of lost packets among the first ``packets`` that leave a link's queue.
 

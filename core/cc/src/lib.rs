@@ -26,6 +26,7 @@ mod testing;
 
 pub use ack::{Ack, AtSending, RateSample, Recovery};
 pub use context::{Context, Handover};
+pub use parts::base_rtt_steps::BaseRttSteps;
 pub use scheme::Scheme;
 pub use schemes::external::External;
 pub use schemes::held::Held;
@@ -108,6 +109,11 @@ pub trait CongestionControl {
     /// application-limited flow (draft-ietf-ccwg-bbr §5.3.4.5: MarkConnectionAppLimited).
     fn holds_back(&self) -> bool {
         false
+    }
+    /// When the scheme last took the path for changed, or about to change; `None` before the first time, and for schemes that
+    /// look for no such thing. At most `now`. For run logs: a scheme pays nothing for it while nobody asks.
+    fn path_changed_at(&self, _now: Nanos) -> Option<Nanos> {
+        None
     }
     /// The window in packets, at least 1.
     fn window(&self) -> u32;

@@ -1,6 +1,7 @@
 //! Building blocks that schemes share.
 
 pub mod ack_aggregation;
+pub mod base_rtt_steps;
 pub mod hystart;
 pub mod hystart_plus_plus;
 pub mod path_model;

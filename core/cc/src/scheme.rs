@@ -67,6 +67,10 @@ impl CongestionControl for Scheme {
         slow_start_threshold -> u32, paces_single_packets -> bool, wants_rate_reduction -> bool
     }
 
+    fn path_changed_at(&self, now: Nanos) -> Option<Nanos> {
+        each!(&self.0, scheme => scheme.path_changed_at(now))
+    }
+
     // Read for each packet sent: a call costs 14 instructions.
     #[inline(always)]
     fn pacing_rate(&self) -> Option<u64> {

@@ -7,6 +7,7 @@ use pyo3::types::{IntoPyDict, PyDict};
 
 mod agents;
 mod announcements;
+mod base_rtt_steps;
 mod batch;
 mod batch_state;
 mod inputs;
@@ -40,6 +41,7 @@ fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
     module.add_function(wrap_pyfunction!(announcements::missing_announcements, module)?)?;
+    module.add_function(wrap_pyfunction!(base_rtt_steps::base_rtt_steps, module)?)?;
     module.add_function(wrap_pyfunction!(losses::losses, module)?)?;
     module.add_function(wrap_pyfunction!(link_plan::plan_links, module)?)?;
     module.add_function(wrap_pyfunction!(link_plan::world, module)?)?;

@@ -34,7 +34,7 @@ pub use scenario::{
 };
 pub use simulation::Simulation;
 
-pub use leo_cc::{Announcement, NAMES as SCHEMES, TABLE as SCHEME_TABLE};
+pub use leo_cc::{Announcement, BaseRttSteps, NAMES as SCHEMES, TABLE as SCHEME_TABLE};
 pub use leo_link::Nanos;
 pub use scenario::{UDP_ABOUT, UDP_SCHEME};
 pub use world::world;

@@ -76,6 +76,8 @@ table! {
         pacing_mbps: Vec<f64>, "Mbit/s", "pacing rate at the end of the interval; NaN for an unpaced flow";
         lost_packets: Vec<u32>, "packets", "packets deemed lost";
         retransmitted_packets: Vec<u32>, "packets", "packets retransmitted";
+        path_change_s: Vec<f64>, "s",
+            "when the scheme last took the path for changed or about to change: LeoCC's preparation for a reconfiguration, the opening of StarQUIC's margin, SaTCP's report; NaN before the first, and for schemes that look for none";
     }
 }
 
@@ -237,6 +239,8 @@ impl FlowSeries {
         self.pacing_mbps.push(pacing.map_or(f64::NAN, |rate| rate as f64 * 8e-6));
         self.lost_packets.push((stats.lost - mark.stats.lost) as u32);
         self.retransmitted_packets.push((stats.retransmitted - mark.stats.retransmitted) as u32);
+        let changed = flow.sender.scheme().path_changed_at(now);
+        self.path_change_s.push(changed.map_or(f64::NAN, |at| at as f64 * NS));
         *mark = FlowMark { delivered, stats, rtt: rtt.clone() };
     }
 }

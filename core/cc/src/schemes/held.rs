@@ -57,6 +57,10 @@ impl CongestionControl for Held {
         self.pacing_rate
     }
 
+    fn path_changed_at(&self, now: Nanos) -> Option<Nanos> {
+        self.scheme.path_changed_at(now)
+    }
+
     /// Only commands move the window.
     fn wants_rate_reduction(&self) -> bool {
         false

@@ -34,6 +34,8 @@ pub struct LeoCc {
     grid: Option<(Nanos, Nanos)>,
     /// A reconfiguration is imminent, or the new path is not known yet.
     reconfiguring: bool,
+    /// When it last became so.
+    reconfigured_at: Option<Nanos>,
     /// Bandwidth of the new path seen before Startup, in packets per second.
     new_bandwidth: f64,
     /// The last bandwidth sample, and the largest of the round.
@@ -52,6 +54,7 @@ impl LeoCc {
             bbr: Bbr::without_policer(context),
             grid: context.reconfiguration,
             reconfiguring: false,
+            reconfigured_at: None,
             new_bandwidth: 0.0,
             sample: 0.0,
             round_bandwidth: 0.0,
@@ -140,9 +143,13 @@ impl CongestionControl for LeoCc {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        self.reconfiguring |= self
+        let imminent = self
             .grid
             .is_some_and(|grid| next_reconfiguration(grid, ack.now) <= ack.now.saturating_add(AHEAD));
+        if imminent && !self.reconfiguring {
+            self.reconfiguring = true;
+            self.reconfigured_at = Some(ack.now);
+        }
         self.update_model(ack);
         self.update_min_rtt(ack);
         self.bbr.update_gains();
@@ -153,6 +160,10 @@ impl CongestionControl for LeoCc {
         let probe_rtt_window = self.probe_rtt_window();
         self.bbr.set_pacing_rate(ack, bandwidth);
         self.bbr.set_window(ack, bandwidth, probe_rtt_window);
+    }
+
+    fn path_changed_at(&self, _now: Nanos) -> Option<Nanos> {
+        self.reconfigured_at
     }
 
     forward! {

@@ -38,6 +38,11 @@ impl CongestionControl for SaTcp {
         self.cubic.on_congestion(kind, now);
     }
 
+    /// A handover is reported.
+    fn path_changed_at(&self, now: Nanos) -> Option<Nanos> {
+        self.inhibition.last_report(now)
+    }
+
     forward! {
         cubic: on_restart(now: Nanos, idle: Nanos), on_unused_window(window: u32, threshold: u32),
         on_undo(now: Nanos);

@@ -1,7 +1,7 @@
 //! StarQUIC (Kamel, Zhao, Li and Pan, "StarQUIC: Tuning Congestion Control Algorithms for QUIC over LEO Satellite
 //! Networks", LEO-NET 2024): a wrapper that hides a path's reconfigurations from a scheme.
 
-use crate::context::next_reconfiguration;
+use crate::context::{last_reconfiguration, next_reconfiguration};
 use crate::{Ack, AtSending, Congestion, CongestionControl, Context, Nanos, Recovery};
 
 /// The authors' release: losses of packets sent within 100 ms of a reconfiguration are excused.
@@ -146,6 +146,11 @@ impl<S: CongestionControl> CongestionControl for StarQuic<S> {
     fn slow_start_threshold(&self) -> u32 {
         let threshold = self.scheme.slow_start_threshold();
         if self.excused.is_some() { threshold.max(self.scheme.window()) } else { threshold }
+    }
+
+    /// The margin of a reconfiguration opens.
+    fn path_changed_at(&self, now: Nanos) -> Option<Nanos> {
+        last_reconfiguration(self.grid?, now.saturating_add(MARGIN)).map(|at| at.saturating_sub(MARGIN))
     }
 
     forward! {

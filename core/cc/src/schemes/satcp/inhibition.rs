@@ -25,6 +25,12 @@ impl Inhibition {
         handover.expected_at.saturating_sub(self.early)
     }
 
+    /// Return when the last report until `now` came.
+    pub fn last_report(&self, now: Nanos) -> Option<Nanos> {
+        let reports = self.handovers.partition_point(|&handover| self.reported_at(handover) <= now);
+        Some(self.reported_at(self.handovers[..reports].last().copied()?))
+    }
+
     /// Return whether the flag is set at `now`, which must not decrease.
     pub fn holds(&mut self, now: Nanos) -> bool {
         // Section V-C: the inhibition lasts 2 T_err + TCP_RTO_MIN + 0.1 s.
@@ -61,6 +67,19 @@ mod tests {
     #[test]
     fn a_report_holds_from_an_error_before_the_handover_for_one_and_a_half_seconds() {
         assert_eq!(changes(600), [9_400, 11_400, 29_400, 30_900]);
+    }
+
+    #[test]
+    fn each_report_is_known_from_its_time_until_the_next_even_within_one_freeze() {
+        let handovers = [100, 10_000, 10_500].map(|ms| Handover { expected_at: ms * MILLISECOND });
+        let inhibition = Inhibition::new(&Context { handovers: handovers.into(), ..Context::default() }, 600);
+        let at = |ms: u64| inhibition.last_report(ms * MILLISECOND).map(|at| at / MILLISECOND);
+        // The first was due before the run began.
+        assert_eq!(
+            [0, 9_399, 9_400, 9_899, 9_900, 90_000].map(at),
+            [0, 0, 9_400, 9_400, 9_900, 9_900].map(Some)
+        );
+        assert_eq!(Inhibition::new(&Context::default(), 600).last_report(90_000), None);
     }
 
     #[test]
