@@ -9,8 +9,10 @@
 - Loss: a burst of 30 to 50 ms when capacity returns (3 to 5 probes in a row at 10 ms; LEOViz, sample of
   2025-05-29), and a constant 0.0001 towards the terminal or 0.002 from it (LeoReplayer's suggestion).
 - Frames of 4/3 ms with up to 15 ms of silence in between (Garcia, Sundberg and Brunstrom, "TCP Congestion
-  Control Performance over Starlink", ANRW 2025, sections 1 and 4): 0 to 11 frames off, then 1 to 4 on,
-  uniform, both directions together. Silence and transmission take one row each, about 190 rows a second.
+  Control Performance over Starlink", ANRW 2025, sections 1 and 4): one frame on, then 1 to 11 off, both
+  directions together. `OFF_SHARES` are the 27,804 pauses between the bursts of LeoReplayer's example trace,
+  which has every packet of a saturated downlink to the millisecond: a burst every 4.3 ms on average, and 99 %
+  of them less than 8.5 ms apart. Silence and transmission take one row each, about 460 rows a second.
   Capacity while on is scaled so that every cycle carries the slot's capacity.
 """
 
@@ -33,7 +35,9 @@ LOSS_DOWN, LOSS_UP = 1e-4, 2e-3
 BASE_DELAY_MS = (7.0, 14.0)
 """One way, without an orbit. The example trace has a minimum of 7 and a mean of 10.7 ms, spikes included."""
 
-ON_FRAMES, OFF_FRAMES = (1, 4), (0, 11)
+OFF_SHARES = (0.281, 0.366, 0.226, 0.094, 0.024, 0.003, 0.002, 0.002, 0.001, 0.0005, 0.0005)
+"""Shares of silences of 1, 2, … frames. Each ends with one frame that transmits."""
+
 _RAMP_MS = 2  # step of the falling edge of a delay spike
 _STREAM = 2
 
@@ -97,8 +101,7 @@ class Starlink(SlotModel):
             "loss_burst_ms": list(BURST_MS),
             "loss_steady": LOSS_DOWN if self._terminal_at == "to" else LOSS_UP,
             "frame_ms": "4/3",
-            "frames_on": list(ON_FRAMES),
-            "frames_off": list(OFF_FRAMES),
+            "frames_off_shares": list(OFF_SHARES),
             "base_delay_ms": None if self._base_delay_ms is None else list(self._base_delay_ms),
         }
 
@@ -117,15 +120,13 @@ def _ns(rng: np.random.Generator, range_ms: tuple[float, float]) -> int:
 def _frames(rng: np.random.Generator, period_ns: int) -> tuple[Ints, Floats]:
     """Return the starts of silence and transmission, and capacity as a multiple of the slot's."""
     frames = period_ns * 3 // (4 * NS_PER_MS) + 1
-    cycles = frames // (ON_FRAMES[0] + OFF_FRAMES[0]) + 1
-    on = rng.integers(*ON_FRAMES, size=cycles, endpoint=True)
-    off = rng.integers(*OFF_FRAMES, size=cycles, endpoint=True)
-    ends = np.cumsum(on + off)
+    # The shortest cycle has two frames.
+    off = 1 + rng.choice(len(OFF_SHARES), size=frames // 2 + 1, p=OFF_SHARES)
+    ends = np.cumsum(off + 1)
     kept = int(np.searchsorted(ends, frames)) + 1
-    on, off, begins = on[:kept], off[:kept], (ends - on - off)[:kept]
-    frame = np.stack([begins, begins + off], axis=1).ravel()
-    share = np.stack([np.zeros(kept), (on + off) / on], axis=1).ravel()
+    off, ends = off[:kept], ends[:kept]
+    frame = np.stack([ends - off - 1, ends - 1], axis=1).ravel()
+    share = np.stack([np.zeros(kept), (off + 1).astype(np.float64)], axis=1).ravel()
     time_ns = frame * (4 * NS_PER_MS) // 3
-    # A cycle without silence has two rows at the same time; keep the one that transmits.
-    real = np.append(np.diff(time_ns) > 0, True) & (time_ns < period_ns)
-    return time_ns[real].astype(np.int64), share[real]
+    inside = time_ns < period_ns
+    return time_ns[inside].astype(np.int64), share[inside]
