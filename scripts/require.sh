@@ -9,8 +9,8 @@ command -v cargo >/dev/null ||
     { echo "setup: a Rust toolchain is needed (cargo is not on the PATH); see rustup.rs" >&2; exit 2; }
 
 missing=()
-# rustup installs no linker.
-command -v cc >/dev/null || missing+=(gcc libc6-dev)
+# rustup installs no linker, and Debian's gcc no C library to link with: only a linked program shows that both are there.
+echo 'int main(void) { return 0; }' | cc -x c -o /dev/null - 2>/dev/null || missing+=(gcc libc6-dev)
 # Debian and Ubuntu have the venv module in a separate package.
 "$python" -c 'import ensurepip' 2>/dev/null ||
     missing+=("$("$python" -c 'import sys; print(f"python3.{sys.version_info[1]}-venv")')")
