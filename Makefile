@@ -64,7 +64,7 @@ train: setup
 	    --schemes cubic,reno,astraea=$$out/policy --out $$out/evaluation
 
 # Build everything on all cores, then run the Python tests that may share the machine, then the real-time ones. Neither
-# keeps all cores busy, real-time tests least of all; the remaining checks run beside both at idle priority. Two jobs more
+# keeps all cores busy, real-time tests least of all; the remaining checks run beside both at a low priority. Two jobs more
 # than cores: one for pytest, one for pyright, and a core each for cargo.
 test:
 	@echo "building on $$(nproc) cores; each part's output comes when it is done"
@@ -76,12 +76,12 @@ built: lint-text programs bytecode
 
 # Import what the tests import, beside the last builds: in a new environment each pytest worker would compile it all.
 bytecode: $(STAMPS)/project $(STAMPS)/core
-	@chrt --idle 0 $(BIN)/python -m pytest --part shared --collect-only -qq >$(STAMPS)/collected \
+	@nice -n 10 $(BIN)/python -m pytest --part shared --collect-only -qq >$(STAMPS)/collected \
 	    || { cat $(STAMPS)/collected; exit 1; }
 
-# SCHED_IDLE: use the cores only when no other program does.
+# Use the cores mostly when no test does. With SCHED_IDLE here, a test's browser once stood still for half a minute.
 beside-pytest:
-	@chrt --idle 0 $(MAKE) --no-print-directory lint-types checks-of-cargo
+	@nice -n 10 $(MAKE) --no-print-directory lint-types checks-of-cargo
 
 # One after another: both take a lock.
 checks-of-cargo:

@@ -50,6 +50,8 @@ def train(tmp_path):
 
 @pytest.fixture
 def send_at(monkeypatch):
+    # Ignored in a background job of a script, where a test would wait for nothing.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def at_interval(number: int, *signals: int) -> None:
         interval, seen = Training.interval, []
@@ -64,7 +66,7 @@ def send_at(monkeypatch):
         monkeypatch.setattr(Training, "interval", counted)
 
     yield at_interval
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
