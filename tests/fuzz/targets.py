@@ -14,7 +14,19 @@ import leosim
 
 from leogym.configs import scenario
 from leogym.configs.errors import InputError
-from leogym.traces.formats import hypatia, leoem, leoreplayer, mahimahi, netem_trace, series, starlink_csv
+from leogym.traces.formats import (
+    hypatia,
+    irtt,
+    leoem,
+    leoreplayer,
+    mahimahi,
+    netem_trace,
+    ping_log,
+    probes,
+    series,
+    starlink_csv,
+    wetlinks,
+)
 from leogym.traces.orbit import tle
 from leogym.traces.path import cache, physics
 
@@ -62,6 +74,24 @@ def _leoem(path: Path) -> None:
 def _mahimahi(path: Path) -> None:
     # Bins of a minute: a trace may last for months.
     mahimahi.read(path, path, 20.0, bin_ms=60_000)
+
+
+def _probes(read: Callable[[Path], probes.Probes]) -> Callable[[Path], None]:
+    def parse(path: Path) -> None:
+        found = read(path)
+        # A few slots: a log may last for months.
+        probes.binned(found, max(1, int(found.time_ns[-1]) // 1000), 100.0, "x")
+
+    return parse
+
+
+def _wetlinks(path: Path) -> None:
+    # Seconds and pings in one file, apart by an empty line.
+    seconds, _, pings = path.read_bytes().partition(b"\n\n")
+    path.write_bytes(seconds)
+    other = path.with_name("pings")
+    other.write_bytes(pings)
+    wetlinks.read(path, other, None)
 
 
 def _scenario(data: bytes) -> None:
@@ -144,6 +174,30 @@ _LIMITED = {
         },
     ],
 }
+_PING = (
+    b"PING 1.1.1.1 (1.1.1.1) 56(84) bytes of data.\n"
+    b"[1700000000.410606] 64 bytes from 2605::1: icmp_seq=1 ttl=63 time=60.6 ms\n"
+    b"[1700000000.421290] 64 bytes from 2605::1: icmp_seq=2 ttl=63 time=56.9 ms (DUP!)\n"
+    b"[1700000000.5] no answer yet for icmp_seq=3\n"
+    b"[1700000000.442474] 64 bytes from 2605::1: icmp_seq=65535 ttl=63 time=62 ms\n"
+    b"--- 1.1.1.1 ping statistics ---\n4 packets transmitted, 3 received\n"
+)
+_IRTT = {
+    "version": {"irtt": "0.9.1"},
+    "round_trips": [
+        {
+            "lost": "false",
+            "timestamps": {"client": {"send": {"wall": 1700000000000000000}}},
+            "delay": {"rtt": 17291970, "send": 10488213200, "receive": -10470921269},
+        },
+        {"lost": "true_up", "timestamps": {"client": {"send": {"wall": 1700000000010000000}}}, "delay": {}},
+    ],
+}
+_WETLINKS = (
+    b"timestamp_start,timestamp_end,download,upload\n2023-09-28 12:00:00,2023-09-28 12:00:01,1e8,1e7\n"
+    b"2023-09-28T12:05:00Z,2023-09-28T12:05:01Z,2e8,2e7\n\n"
+    b"timestamp_start,packet_loss,ping_best\n2023-09-28 12:00:40+00:00,1.5,40.5\n2023-09-28 12:01:40,100,\n"
+)
 _TLE = (
     b"ISS (ZARYA)\n"
     b"1 25544U 98067A   08264.51782528 -.00002182  00000-0 -11606-4 0  2927\n"
@@ -190,6 +244,11 @@ TARGETS: dict[str, Target] = {
             b"time_ms,rtt_s,loss,uplink_lost\n0,0.04,0.1,1\n1000,-1,0,-1\n",
         ),
     ),
+    "ping": Target(_file(_probes(ping_log.read)), (_PING,)),
+    "irtt": Target(
+        _file(_probes(irtt.read)), (json.dumps(_IRTT).encode(), json.dumps(_IRTT, indent=4).encode())
+    ),
+    "wetlinks": Target(_file(_wetlinks), (_WETLINKS,)),
     "scenario": Target(
         _scenario, tuple(json.dumps(seed).encode() for seed in (_SCENARIO, _CROSSED, _LIMITED))
     ),

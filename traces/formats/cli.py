@@ -12,7 +12,7 @@ from leogym.traces.formats import series as rows
 DEFAULT_CAPACITY_MBPS = 100.0
 
 _OPTIONS = (
-    *("uplink", "downlink", "delay_ms", "capacity_mbps", "bin_ms", "columns", "terminal_at"),
+    *("uplink", "downlink", "pings", "delay_ms", "capacity_mbps", "bin_ms", "columns", "terminal_at"),
     *("reattach_s", "reattach_phase_s"),
 )
 _ALWAYS = {"reattach_s", "reattach_phase_s"}  # options of all formats
@@ -22,6 +22,9 @@ _TAKES = {
     "leoreplayer": {"uplink", "downlink", "capacity_mbps"},
     "mahimahi": {"uplink", "downlink", "delay_ms", "bin_ms"},
     "starlink-csv": {"terminal_at", "columns", "delay_ms", "capacity_mbps", "bin_ms"},
+    "irtt": {"terminal_at", "uplink", "downlink", "capacity_mbps", "bin_ms"},
+    "ping": {"terminal_at", "uplink", "downlink", "capacity_mbps", "bin_ms"},
+    "wetlinks": {"terminal_at", "pings", "delay_ms"},
 }
 """Further options of each format."""
 
@@ -51,9 +54,18 @@ def add(commands: argparse._SubParsersAction) -> None:
     into.add_argument("--format", required=True, choices=exchange.IMPORTS)
     into.add_argument("--out", type=Path, required=True, metavar="FILE")
     into.add_argument(
-        "--uplink", type=Path, metavar="FILE", help="mahimahi and leoreplayer: the uplink's own trace"
+        "--uplink",
+        type=Path,
+        metavar="FILE",
+        help="mahimahi, leoreplayer, irtt, ping: the uplink's own trace, as mahimahi writes it",
     )
     into.add_argument("--downlink", type=Path, metavar="FILE")
+    into.add_argument(
+        "--pings",
+        type=Path,
+        metavar="FILE",
+        help="wetlinks: net_ping.csv, by default the one beside the file",
+    )
     into.add_argument("--delay-ms", type=float, metavar="MS", help="one-way delay, for files without it")
     into.add_argument(
         "--capacity-mbps",
@@ -61,11 +73,11 @@ def add(commands: argparse._SubParsersAction) -> None:
         metavar="MBPS",
         help="capacity both ways, for files without it, default 100",
     )
-    into.add_argument("--bin-ms", type=int, metavar="MS", help="mahimahi, starlink-csv: row, default 100")
+    into.add_argument("--bin-ms", type=int, metavar="MS", help="length of a row, default 100; irtt, ping: 10")
     into.add_argument(
         "--terminal-at",
         choices=["from", "to"],
-        help="starlink-csv: the user's end; to, the default, makes from → to the download",
+        help="measurements: the user's end; to, the default, makes from → to the download",
     )
     into.add_argument(
         "--reattach-s",
@@ -121,6 +133,7 @@ def _options(arguments: argparse.Namespace) -> exchange.Options:
         arguments.columns,
         announced.Told(arguments.reattach_s, phase_s),
         arguments.terminal_at or "to",
+        arguments.pings,
     )
 
 

@@ -17,11 +17,15 @@ from leogym.configs.units import NS_PER_MS
 from leogym.traces.formats import (
     announced,
     hypatia,
+    irtt,
     leoem,
     leoreplayer,
     mahimahi,
     netem_trace,
+    ping_log,
+    probes,
     starlink_csv,
+    wetlinks,
     writing,
 )
 from leogym.traces.formats import series as rows
@@ -31,7 +35,9 @@ from leogym.traces.formats.series import Series
 from leogym.traces.path import cache
 
 EXPORTS = ("mahimahi", "leoreplayer", "netem-trace")
-IMPORTS = ("leoem", "hypatia", "leoreplayer", "mahimahi", "starlink-csv")
+PROBES = {"irtt": irtt.read, "ping": ping_log.read}
+IMPORTS = ("leoem", "hypatia", "leoreplayer", "mahimahi", "starlink-csv", *PROBES, "wetlinks")
+DEFAULT_SLOT_MS = 10  # of probes; LeoReplayer's
 SIDECAR = "export.json"  # file in exported folders that describes them
 
 _SHOWN_FAULTS = 20
@@ -55,6 +61,7 @@ class Options:
     columns: str | None = None
     told: Told = NOTHING_TOLD
     terminal_at: str = "to"  # the user's end, from which up and down are seen
+    pings: Path | None = None  # WetLinks' net_ping.csv
 
 
 def export(name_or_file: str, kind: str, out: Path) -> list[str]:
@@ -256,6 +263,15 @@ def read(
             series = leoreplayer.read(delay, uplink, downlink, options.capacity_mbps)
     elif kind == "mahimahi":
         series = _read_mahimahi(path, options, bin_ms or mahimahi.DEFAULT_BIN_MS, notes)
+    elif kind in PROBES:
+        series = _read_probes(path, kind, options, bin_ms or DEFAULT_SLOT_MS, notes)
+        extra["terminal_at"] = options.terminal_at
+    elif kind == "wetlinks":
+        beside = path.with_name(wetlinks.PINGS)
+        pings = options.pings or (beside if beside != path and beside.is_file() else None)
+        series, said = wetlinks.read(path, pings, options.delay_ms)
+        notes += [*said, f"the user is at {options.terminal_at!r}"]
+        extra["terminal_at"] = options.terminal_at
     else:
         columns = starlink_csv.parse_mapping(options.columns) if options.columns else {}
         series, note = starlink_csv.read(
@@ -263,11 +279,11 @@ def read(
         )
         notes.append(note)
         extra["terminal_at"] = options.terminal_at
-        if options.terminal_at == "to":
-            series = replace(series, uplink_bps=series.downlink_bps, downlink_bps=series.uplink_bps)
         if "_mbps" in note:
             way = "from → to" if options.terminal_at == "to" else "to → from"
             notes.append(f"the user is at {options.terminal_at!r}: its download goes {way}")
+    if extra.get("terminal_at") == "to":
+        series = replace(series, uplink_bps=series.downlink_bps, downlink_bps=series.uplink_bps)
     series, raised = rows.without_overtaking(series)
     if raised:
         notes.append(
@@ -283,6 +299,22 @@ def read(
         extra |= announces
         notes += said
     return series, extra, notes, faults
+
+
+def _read_probes(path: Path, kind: str, options: Options, slot_ms: int, notes: list[str]) -> Series:
+    found = PROBES[kind](path)
+    slot_ns = slot_ms * NS_PER_MS
+    series = probes.binned(found, slot_ns, options.capacity_mbps, str(path))
+    for file, capacity in ((options.uplink, series.uplink_bps), (options.downlink, series.downlink_bps)):
+        if file is not None:
+            capacity[:] = leoreplayer.replayed_bps(file, len(series.time_ns), slot_ms)
+    empty = len(series.time_ns) - len(np.unique(found.time_ns // slot_ns))
+    lost, out = int(found.lost.sum()), int(probes.in_outage(found).sum())
+    notes.append(
+        f"{len(found.lost)} probes, {lost} lost, {out} of them in outages; "
+        f"{empty} of {len(series.time_ns)} slots of {slot_ms} ms have no probe"
+    )
+    return series
 
 
 def _read_mahimahi(path: Path, options: Options, bin_ms: int, notes: list[str]) -> Series:

@@ -67,13 +67,18 @@ def read(delay: Path, uplink: Path | None, downlink: Path | None, capacity_mbps:
     series = rows.constant(time_ns, period_ns, delay_ms * NS_PER_MS, capacity_mbps)
     for path, capacity in ((uplink, series.uplink_bps), (downlink, series.downlink_bps)):
         if path is not None:
-            capacity[:] = _replayed_bps(path, len(delay_ms))
+            capacity[:] = replayed_bps(path, len(delay_ms))
     return series
 
 
-def _replayed_bps(path: Path, intervals: int) -> NDArray[np.int64]:
+def replayed_bps(path: Path, intervals: int, interval_ms: int = INTERVAL_MS) -> NDArray[np.int64]:
+    """Return a bandwidth file's mean capacity in each interval; the file is cut or repeated to fit.
+
+    Raises:
+        InputError: the file is not valid, or too short for so many intervals.
+    """
     opportunity_ms = mahimahi.read_ms(path)
-    period_ms, wanted_ms = int(opportunity_ms[-1]), intervals * INTERVAL_MS
+    period_ms, wanted_ms = int(opportunity_ms[-1]), intervals * interval_ms
     rounds = -(-wanted_ms // period_ms)
     if rounds * len(opportunity_ms) > 1 << 28:
         raise InputError(f"{path}: period: {period_ms} ms is too short for the delays' {wanted_ms} ms")
@@ -82,4 +87,4 @@ def _replayed_bps(path: Path, intervals: int) -> NDArray[np.int64]:
         first = np.where(opportunity_ms == 0, period_ms, opportunity_ms)
         repeated = np.concatenate([first + index * period_ms for index in range(rounds)])
         opportunity_ms = repeated[repeated <= wanted_ms]
-    return mahimahi.capacity_bps(opportunity_ms, wanted_ms, INTERVAL_MS)
+    return mahimahi.capacity_bps(opportunity_ms, wanted_ms, interval_ms)

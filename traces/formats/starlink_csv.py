@@ -4,6 +4,8 @@ Known headers are LENS's IRTT (``timestamp,rtt,uplink,downlink``: time in ns, th
 probe lost both ways, on the way up or on the way down), LENS's ping (``timestamp,rtt``: s and ms;
 clarkzjw/LENS, scripts/convert_csv.py), and the names and units in `FIELDS`. Any other header needs a mapping.
 
+One-way probes have ``uplink_ms`` and ``downlink_ms``, or one of them; a row's delay is their mean.
+
 Samples are grouped into bins. Delay is half the median RTT (an approximation: probes wait in queues, and the
 two ways differ), loss the share of lost probes, capacity the mean. A bin with only lost probes is an outage.
 """
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 from leogym.configs.errors import InputError
 from leogym.configs.units import NS_PER_MS, NS_PER_S
 from leogym.traces.formats import series as rows
+from leogym.traces.formats.probes import medians_of
 from leogym.traces.formats.series import Series
 from leogym.traces.formats.source import Source
 
@@ -29,6 +32,8 @@ FIELDS = {
     "rtt_ms": "RTT in ms, negative if lost",
     "rtt_s": "RTT in s, negative if lost",
     "delay_ms": "one-way delay in ms, negative if lost",
+    "uplink_ms": "one-way delay from the user in ms, negative if lost",
+    "downlink_ms": "one-way delay to the user in ms, negative if lost",
     "uplink_mbps": "capacity from the user in Mbit/s",
     "downlink_mbps": "capacity to the user in Mbit/s",
     "loss": "loss from 0 to 1",
@@ -38,6 +43,7 @@ FIELDS = {
 }
 _TIMES = {"time_s": NS_PER_S, "time_ms": NS_PER_MS, "time_ns": 1, "time_iso": 0}
 _DELAYS_NS = {"rtt_ms": NS_PER_MS / 2, "rtt_s": NS_PER_S / 2, "delay_ms": float(NS_PER_MS)}
+_ONE_WAY = ("uplink_ms", "downlink_ms")
 _LOST = ("uplink_lost", "downlink_lost")
 _LOSSES = {"loss": 1.0, "loss_percent": 0.01}
 _KNOWN = {
@@ -77,6 +83,8 @@ def _mapping(source: Source, header: list[str], wanted: Mapping[str, str]) -> tu
             raise source.error(1, "header", f"must have one column {column!r} for {field}")
     for kind, names in {"time": _TIMES, "delay or RTT": _DELAYS_NS, "loss": _LOSSES}.items():
         chosen = [field for field in names if field in found]
+        if kind.startswith("delay") and any(field in found for field in _ONE_WAY):
+            chosen.append("one way")
         if len(chosen) > 1 or (not chosen and kind == "time"):
             known = ", ".join(names)
             raise source.error(1, "header", f"must have one column of {kind} ({known}); use --columns")
@@ -103,6 +111,8 @@ def _time_ns(source: Source, line: int, field: str, text: str) -> int:
 
 
 def _value(source: Source, line: int, field: str, text: str) -> float:
+    if field in _ONE_WAY:
+        return source.number(line, field, text, -1e9, rows.MAX_DELAY_MS)
     if field in _DELAYS_NS:
         high = rows.MAX_DELAY_MS * NS_PER_MS / _DELAYS_NS[field]
         return source.number(line, field, text, -1e9, high)
@@ -137,7 +147,7 @@ def read(
     _, first = next(lines)
     header = [cell.strip() for cell in first.removeprefix("\ufeff").split(",")]
     name, found = _mapping(source, header, columns)
-    if delay_ms is None and not set(found) & set(_DELAYS_NS):
+    if delay_ms is None and not set(found) & {*_DELAYS_NS, *_ONE_WAY}:
         raise InputError(f"{path}: delay_ms: has no column of delays: give --delay-ms")
     where = {field: header.index(column) for field, column in found.items()}
     time_field = next(field for field in _TIMES if field in found)
@@ -161,6 +171,10 @@ def read(
     if time_ns[-1] > rows.MAX_PERIOD_S * NS_PER_S:
         raise source.error(number, time_field, f"more than {rows.MAX_PERIOD_S:g} s after the first row")
     arrays = {field: np.array(sink) for field, sink in values.items()}
+    one_way = [arrays.pop(field) for field in _ONE_WAY if field in arrays]
+    if one_way:
+        # A trace of version 1 has one delay for both ways: their mean.
+        arrays["delay_ms"] = np.where(np.min(one_way, axis=0) < 0, -1.0, np.mean(one_way, axis=0))
     series = _binned(time_ns, arrays, delay_ms, capacity_mbps, bin_ms * NS_PER_MS, path)
     said = ", ".join(f"{column} as {field} ({FIELDS[field]})" for field, column in found.items())
     return series, f"columns by {name}: {said}"
@@ -191,7 +205,7 @@ def _binned(
         answered = ~lost
         if not answered.any():
             raise InputError(f"{path}: {delays}: every probe was lost")
-        medians = _medians(index[answered], values[delays][answered] * _DELAYS_NS[delays], len(bins))
+        medians = medians_of(index[answered], values[delays][answered] * _DELAYS_NS[delays], len(bins))
         known = ~np.isnan(medians)
         delay_ns = rows.held_delays(np.round(np.where(known, medians, 0)).astype(np.int64), known)
     series = rows.constant(starts_ns, int(starts_ns[-1]) + bin_ns, delay_ns, capacity_mbps)
@@ -207,16 +221,3 @@ def _binned(
     series.loss[:] = np.where(series.connected, np.clip(random_loss, 0, 1), 0)
     series.event[:] = rows.unreachable_events(series.connected)
     return series
-
-
-def _medians(index: NDArray[np.int64], values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
-    """Return the median of each bin's values, nan for empty bins."""
-    order = np.lexsort((values, index))
-    ordered = values[order]
-    counts = np.bincount(index, minlength=bins)
-    first = np.cumsum(counts) - counts
-    medians = np.full(bins, np.nan)
-    some = counts > 0
-    low = ordered[first[some] + (counts[some] - 1) // 2]
-    medians[some] = (low + ordered[first[some] + counts[some] // 2]) / 2
-    return medians

@@ -120,3 +120,14 @@ def test_a_malformed_file_is_named_with_line_and_rule(tmp_path, text, message):
 def test_a_malformed_mapping_is_refused(text):
     with pytest.raises(InputError, match=r"^--columns: .* must be FIELD=COLUMN, FIELD one of time_s"):
         starlink_csv.parse_mapping(text)
+
+
+def test_one_way_probes_give_the_mean_of_both_ways(tmp_path):
+    text = "time_ms,uplink_ms,downlink_ms\n0,30,14\n100,26,12\n200,-1,12\n300,25,-1\n"
+    series, _ = _read(tmp_path, text)
+    assert series.delay_ns.tolist() == [22_000_000, 19_000_000, 19_000_000, 19_000_000]
+    assert series.connected.tolist() == [True, True, False, False]
+    alone, _ = _read(tmp_path, "time_ms,uplink_ms\n0,30\n100,26\n")
+    assert alone.delay_ns.tolist() == [30_000_000, 26_000_000]
+    with pytest.raises(InputError, match=r"x\.csv:1: header: must have one column of delay or RTT"):
+        _read(tmp_path, "time_ms,uplink_ms,rtt_ms\n0,30,40\n")

@@ -1,0 +1,119 @@
+"""Delay probes as measured (RTTs, one-way delays, losses at irregular times), and their rows of a path trace.
+
+Probes are put onto slots of equal length by the time at which they were sent:
+
+- A slot's delay is half the median RTT of its probes. Slots without an answered probe hold the last delay.
+- Probes lost in a row for at least `OUTAGE_NS` are an outage, as when the terminal changes its satellite. Its
+  slots are those from the first lost probe up to the next answered one. Other losses are random: a slot's
+  loss is the share of lost probes, outages aside, within half of `LOSS_NS` before and after it.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leogym.configs.errors import InputError
+from leogym.configs.units import NS_PER_MS
+from leogym.traces.formats import series as rows
+from leogym.traces.formats.series import Series
+
+OUTAGE_NS = 30 * NS_PER_MS
+LOSS_NS = 1000 * NS_PER_MS
+MAX_SLOTS = rows.MAX_ROWS
+
+
+@dataclass(frozen=True)
+class Probes:
+    """Probes in the order of sending. All arrays have shape (probes,); delays are in ns, NaN if unknown."""
+
+    time_ns: NDArray[np.int64]
+    """When they were sent, since the first."""
+    start_ns: int
+    """When the first was sent, since 1970."""
+    rtt_ns: NDArray[np.float64]
+    uplink_ns: NDArray[np.float64]
+    """One way from the user. The clocks of both ends may differ by a constant."""
+    downlink_ns: NDArray[np.float64]
+    lost: NDArray[np.bool_]
+    lost_up: NDArray[np.bool_]
+    """Known to be lost on the way up. What is lost in neither direction for sure is in ``lost`` alone."""
+    lost_down: NDArray[np.bool_]
+
+    @property
+    def interval_ns(self) -> int:
+        """The median time between two probes; 0 for a single probe."""
+        return int(np.median(np.diff(self.time_ns))) if len(self.time_ns) > 1 else 0
+
+
+def of_round_trips(time_ns: NDArray[np.int64], rtt_ns: NDArray[np.float64]) -> Probes:
+    """Return probes of which only RTTs are known, NaN if lost; times since 1970, not decreasing."""
+    unknown, no = np.full(len(time_ns), np.nan), np.zeros(len(time_ns), dtype=bool)
+    start_ns = int(time_ns[0])
+    return Probes(time_ns - start_ns, start_ns, rtt_ns, unknown, unknown, np.isnan(rtt_ns), no, no)
+
+
+def in_outage(probes: Probes) -> NDArray[np.bool_]:
+    """Return which probes are lost in a row for at least `OUTAGE_NS`.
+
+    A row of losses lasts from its first probe to the next answered one, or an interval beyond the last probe.
+    """
+    edges = np.diff(np.concatenate([[0], probes.lost.astype(np.int8), [0]]))
+    first, after = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    ends_ns = np.append(probes.time_ns, probes.time_ns[-1] + probes.interval_ns)
+    long = (ends_ns[after] - probes.time_ns[first] >= OUTAGE_NS) & (after - first > 1)
+    steps = np.zeros(len(probes.time_ns) + 1, dtype=np.int64)
+    steps[first[long]] += 1
+    steps[after[long]] -= 1
+    return np.cumsum(steps[:-1]) > 0
+
+
+def binned(probes: Probes, slot_ns: int, capacity_mbps: float, source: str) -> Series:
+    """Return a row per slot, as the head of this file says.
+
+    Raises:
+        InputError: every probe was lost, or there are too many slots.
+    """
+    slots = int(probes.time_ns[-1]) // slot_ns + 1
+    if slots > MAX_SLOTS:
+        raise InputError(f"{source}: bin_ms: more than {MAX_SLOTS} rows of {slot_ns / NS_PER_MS:g} ms")
+    slot = probes.time_ns // slot_ns
+    answered = ~probes.lost
+    if not answered.any():
+        raise InputError(f"{source}: rtt: every probe was lost")
+    medians = medians_of(slot[answered], probes.rtt_ns[answered] / 2, slots)
+    known = ~np.isnan(medians)
+    delay_ns = rows.held_delays(np.round(np.where(known, medians, 0)).astype(np.int64), known)
+    time_ns = np.arange(slots, dtype=np.int64) * slot_ns
+    series = rows.constant(time_ns, slots * slot_ns, delay_ns, capacity_mbps)
+    out = in_outage(probes)
+    down = np.zeros(slots + 1, dtype=np.int64)
+    edges = np.diff(np.concatenate([[0], out.astype(np.int8), [0]]))
+    after = np.append(slot, slots)[np.flatnonzero(edges == -1)]
+    np.add.at(down, slot[edges[:-1] == 1], 1)
+    np.add.at(down, after, -1)
+    series.connected[:] = (np.cumsum(down[:-1]) == 0) | known
+    series.loss[:] = np.where(series.connected, _random_loss(probes, out, time_ns + slot_ns // 2), 0)
+    return replace(series, event=rows.unreachable_events(series.connected))
+
+
+def _random_loss(probes: Probes, out: NDArray[np.bool_], at_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the share of lost probes outside outages, in the `LOSS_NS` around each time."""
+    low = np.searchsorted(probes.time_ns, at_ns - LOSS_NS // 2)
+    high = np.searchsorted(probes.time_ns, at_ns + LOSS_NS // 2)
+    lost = np.append(0, np.cumsum(probes.lost & ~out))
+    sent = np.append(0, np.cumsum(~out))
+    return (lost[high] - lost[low]) / np.maximum(sent[high] - sent[low], 1)
+
+
+def medians_of(index: NDArray[np.int64], values: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
+    """Return the median of each group's values, NaN for empty groups."""
+    order = np.lexsort((values, index))
+    ordered = values[order]
+    counts = np.bincount(index, minlength=groups)
+    first = np.cumsum(counts) - counts
+    medians = np.full(groups, np.nan)
+    some = counts > 0
+    low = ordered[first[some] + (counts[some] - 1) // 2]
+    medians[some] = (low + ordered[first[some] + counts[some] // 2]) / 2
+    return medians
