@@ -40,7 +40,7 @@ class LabRun:
     @property
     def scheme(self) -> str:
         """The scheme that runs on the kernel."""
-        return self.asked if self.asked in virtual_run.schemes() else STANDS_FOR.get(self.asked, self.asked)
+        return STANDS_FOR.get(self.asked, self.asked)
 
     @property
     def file(self) -> str:

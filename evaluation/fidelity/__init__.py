@@ -26,6 +26,7 @@ from leogym.evaluation.fidelity.shares import crossings as crossings
 from leogym.evaluation.fidelity.shares import crowds as crowds
 from leogym.evaluation.fidelity.shares import sharing as sharing
 from leogym.evaluation.fidelity.summary import SINGLE as SINGLE
+from leogym.evaluation.fidelity.summary import SINGLES as SINGLES
 from leogym.evaluation.fidelity.summary import Fidelity as Fidelity
 from leogym.evaluation.fidelity.summary import fidelity as fidelity
 from leogym.evaluation.fidelity.summary import kernel as kernel

@@ -12,7 +12,9 @@ from leogym.evaluation.fidelity.against_kernel import Comparison, compare
 from leogym.evaluation.recorded.results import Results
 
 SINGLE = "fidelity"
-"""The suite of single flows."""
+"""The suite of single flows with schemes that stock kernels have."""
+SINGLES = (SINGLE, f"{SINGLE}-bbr3")
+"""The suites of single flows."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,8 @@ def summary(scheme: str, compared: Sequence[Comparison]) -> Fidelity:
 
 @cache
 def _of_scheme(scheme: str) -> Fidelity | None:
-    path = golden.FOLDER / f"{SINGLE}.json"
-    if scheme not in leosim.schemes() or not path.exists():
+    if scheme not in leosim.schemes():
         return None
-    runs = [run for run in golden.read(path).runs if run.scheme == scheme]
+    paths = [path for name in SINGLES if (path := golden.FOLDER / f"{name}.json").exists()]
+    runs = [run for path in paths for run in golden.read(path).runs if run.scheme == scheme]
     return summary(scheme, compare(runs)) if runs else None

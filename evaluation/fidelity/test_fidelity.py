@@ -13,7 +13,7 @@ from leogym.evaluation.fidelity import Comparison, golden
 from leogym.evaluation.fidelity.__main__ import table
 from leogym.evaluation.fidelity.golden import FlowFigures, Golden, GoldenRun
 
-SINGLES = golden.FOLDER / f"{fidelity.SINGLE}.json"
+SINGLES = {name: golden.read(golden.FOLDER / f"{name}.json").runs for name in fidelity.SINGLES}
 
 
 def _figures(**changed):
@@ -81,11 +81,16 @@ def _kept(suite):
     return fidelity.compare(golden.read(golden.FOLDER / f"{suite}.json").runs)
 
 
-@pytest.mark.parametrize("scheme", sorted({run.scheme for run in golden.read(SINGLES).runs}))
+@pytest.mark.parametrize("scheme", sorted({run.scheme for runs in SINGLES.values() for run in runs}))
 def test_a_schemes_figures_are_those_of_the_kernel(scheme):
     [found] = fidelity.fidelity([scheme])
     assert found.runs == 24
     assert fidelity.misses(found) <= fidelity.known(scheme), found
+
+
+def test_bbr3_is_compared_on_the_paths_of_the_schemes_of_stock_kernels():
+    stock, bbr3 = (suite.load(name) for name in fidelity.SINGLES)
+    assert (bbr3.spread, bbr3.parameters, bbr3.scenario) == (stock.spread, stock.parameters, stock.scenario)
 
 
 def test_over_leo_paths_windows_start_ups_and_tails_are_those_of_the_kernel():

@@ -40,8 +40,8 @@ class Image:
     kernel: Path
     initramfs: Path
     manifest: Mapping[str, Any]
-    """``kernel`` and ``packages`` (versions), ``btf`` (whether the kernel has type information), ``files``
-    (sizes), ``sha256`` (of the content)."""
+    """``kernel`` and ``packages`` (versions), ``btf`` (whether the kernel has type information), ``bbr`` (the
+    version of its BBR), ``files`` (sizes), ``sha256`` (of the content)."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,7 @@ def build(given: Given | None = None) -> Image:
             "sha256": digest,
             "project_sha256": _project(files),
             "btf": has_types(kernel),
+            "bbr": bbr_version(modules.get("tcp_bbr", b"")),
             "files": {name: len(file.data) for name, file in sorted(files.items())},
         }
         _keep(place, {"kernel": kernel, "initramfs": unpacked}, manifest)
@@ -183,6 +184,12 @@ def uncompressed(kernel: bytes) -> bytes:
 def has_types(kernel: bytes) -> bool:
     """Return whether a kernel's ELF file has a section .BTF (section names end with a zero)."""
     return b"\0.BTF\0" in kernel
+
+
+def bbr_version(module: bytes) -> int:
+    """Return the version in the section ``.modinfo`` of tcp_bbr; Linux's own names none, and is 1."""
+    found = re.search(rb"\0version=(\d+)\0", module)
+    return int(found[1]) if found else 1
 
 
 def _unxz(data: bytes) -> bytes:

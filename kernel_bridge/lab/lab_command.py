@@ -56,7 +56,8 @@ def _check() -> list[str]:
     if lack is not None:
         return [lack]
     built = image.latest()
-    return [f"lab: ready: Linux {built.manifest['kernel']}, schemes {', '.join(virtual_run.SCHEMES)}"]
+    theirs = ", ".join(virtual_run.of_kernel(built))
+    return [f"lab: ready: Linux {built.manifest['kernel']}, schemes {theirs}"]
 
 
 def _build(options: argparse.Namespace) -> list[str]:

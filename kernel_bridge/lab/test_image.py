@@ -60,6 +60,11 @@ def test_a_compressed_kernel_is_found_behind_its_loader():
     assert uncompressed(kernel) == kernel
 
 
+def test_the_version_of_bbr_is_in_its_module():
+    assert image.bbr_version(b"x\0version=3\0description=TCP BBR\0") == 3
+    assert image.bbr_version(b"x\0description=TCP BBR\0vermagic=6.1.0\0") == 1
+
+
 def test_all_images_but_those_to_keep_are_removed_and_nothing_else(monkeypatch, tmp_path):
     monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path))
     assert image.folders() == []

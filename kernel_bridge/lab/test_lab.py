@@ -309,8 +309,28 @@ def test_what_the_guest_cannot_express_is_one_line(monkeypatch):
     both = [{"scheme": "cubic", "route": ["l"]}, {"scheme": "cubic-nohystart", "route": ["l"]}]
     with pytest.raises(InputError, match="setting of the whole kernel"):
         _run(1, {"l": link}, *both)
-    with pytest.raises(InputError, match=r"flows\.0\.scheme: bbr3"):
-        _run(1, {"l": link}, {"scheme": "bbr3", "route": ["l"]})
+    with pytest.raises(InputError, match=r"flows\.0\.scheme: copa2"):
+        _run(1, {"l": link}, {"scheme": "copa2", "route": ["l"]})
+
+
+@pytest.mark.parametrize(("has", "lacks", "version"), [("bbr", "bbr3", 1), ("bbr3", "bbr", 3)])
+def test_a_kernel_with_another_version_of_bbr_is_one_line(has, lacks, version, monkeypatch):
+    built = image.Image(Path("kernel"), Path("initramfs"), {"bbr": version})
+    monkeypatch.setattr(image, "latest", lambda: built)
+    assert {has, "cubic"} <= set(virtual_run.of_kernel(built))
+
+    def check(scheme):
+        flow = {"scheme": scheme, "route": ["l"]}
+        links = {"l": {"rate_mbps": 10, "delay_ms": 10}}
+        return virtual_run.check(
+            parse({"name": "one", "duration_s": 1, "links": links, "flows": [flow]}, "one"), {}
+        )
+
+    assert check(has).flows[0].scheme == has
+    with pytest.raises(
+        InputError, match=f"one: --backend lab: {lacks}: the image's kernel has another version of BBR"
+    ):
+        check(lacks)
 
 
 def _remove(error):

@@ -39,6 +39,8 @@ SCHEMES = (
     *("reno", "scalable", "vegas", "veno", "westwood", "yeah"),
 )
 """Linux's own schemes."""
+BBRS = {"bbr": 1, "bbr3": 3}
+"""Schemes that Linux's tcp_bbr is, by its version: stock kernels have 1."""
 START_S = 0.6
 """Time from the last preparation to the run's start. Linux's pie first computes its probability half a second
 after its creation, and a path's queue is older than its flows."""
@@ -49,9 +51,15 @@ FOLDER = "/lab"  # a run's folder in the guest, the same for every run
 Progress = Callable[[Mapping[str, object]], None]
 
 
+def of_kernel(built: image.Image) -> list[str]:
+    """Return the schemes of an image's kernel."""
+    version = built.manifest.get("bbr", 1)
+    return sorted([scheme for scheme in {*SCHEMES, *BBRS} if BBRS.get(scheme, version) == version])
+
+
 def schemes() -> list[str]:
     """Return the schemes that flows can use: Linux's own and leo-bridge's."""
-    return [*SCHEMES, *bridge_process.SCHEMES, DATAGRAMS]
+    return [*SCHEMES, "bbr3", *bridge_process.SCHEMES, DATAGRAMS]
 
 
 def execute(
@@ -88,7 +96,8 @@ def execute(
         logs.mkdir()
 
         def kernel_name(scheme: str, role: Role) -> str:
-            return bridge.scheme(scheme, role) or ("cubic" if scheme in CUBICS else scheme)
+            module = "cubic" if scheme in CUBICS else "bbr" if scheme in BBRS else scheme
+            return bridge.scheme(scheme, role) or module
 
         described, shells = describe(planned, made, kernel_name, root, work, logs, -1)
         chosen = next((flow.scheme for flow in planned.flows if flow.scheme in CUBICS), "cubic")
@@ -122,6 +131,12 @@ def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[
         )
     made = backend(scenario)
     planned = run.check(scenario, traces, made, schemes=[*schemes(), *policies])
+    for scheme in sorted(named & BBRS.keys()):
+        if scheme not in of_kernel(image.latest()):
+            raise InputError(
+                f"{scenario.name}: --backend {links.NAME}: {scheme}: the image's kernel has another version of "
+                "BBR: python -m kernel_bridge lab build; for bbr3 with --kernel"
+            )
     needing = sorted(named & {*bridge_process.SCHEMES, *policies})
     if needing and (lack := served_in_guest.missing(image.latest())) is not None:
         raise InputError(f"{scenario.name}: --backend {links.NAME}: {needing[0]}: {lack}")
