@@ -3,6 +3,7 @@
 //! State machines without a clock: each call passes the time in ns. The simulator drives them in virtual
 //! time, `kernel_bridge/shell` with real packets.
 
+mod codepoint;
 mod disruption;
 mod jitter;
 mod link;
@@ -12,6 +13,7 @@ mod queue;
 mod schedule;
 mod server;
 
+pub use codepoint::Codepoint;
 pub use disruption::{Disruption, DisruptionKind};
 pub use jitter::Jitter;
 pub use link::{Departure, Link, LinkStats, Offer, Packet};

@@ -5,6 +5,7 @@ mod observer;
 
 use std::collections::VecDeque;
 
+use crate::codepoint::Codepoint;
 use crate::disruption::{Disruption, DisruptionKind};
 use crate::jitter::Jitter;
 use crate::loss::Loss;
@@ -33,6 +34,10 @@ pub trait Packet: Sized {
     /// The packet's flow, for disciplines that separate flows.
     fn flow(&self) -> u32 {
         0
+    }
+    /// The packet's ECN codepoint, for disciplines that separate L4S from classic traffic.
+    fn codepoint(&self) -> Codepoint {
+        Codepoint::NotEct
     }
     /// Mark the packet with CE (RFC 3168); return false if its flow does not support ECN.
     fn mark_congestion(&mut self) -> bool {

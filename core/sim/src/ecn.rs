@@ -1,19 +1,19 @@
 //! The ECN bits of a packet (RFC 3168).
 
-/// ECT and CE from the IP header, ECE and CWR from the TCP header.
+use leo_link::Codepoint;
+
+/// The codepoint of the IP header (the two low bits), and ECE and CWR of the TCP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ecn(u8);
 
-const CAPABLE: u8 = 1;
-const MARKED: u8 = 2;
 const ECHO: u8 = 4;
 const ANSWER: u8 = 8;
 
 impl Ecn {
-    /// Create the bits of an ECN-capable data packet; `answers` sets CWR.
+    /// Create the bits of a data packet with this codepoint; `answers` sets CWR.
     #[inline]
-    pub const fn of_capable(answers: bool) -> Self {
-        Self(CAPABLE | (answers as u8 * ANSWER))
+    pub const fn of_data(codepoint: Codepoint, answers: bool) -> Self {
+        Self(codepoint as u8 | (answers as u8 * ANSWER))
     }
 
     /// Create the bits of an ACK; `marked` sets ECE.
@@ -22,12 +22,17 @@ impl Ecn {
         Self(marked as u8 * ECHO)
     }
 
+    #[inline]
+    pub const fn codepoint(self) -> Codepoint {
+        Codepoint::of(self.0)
+    }
+
     /// Set CE if the packet is ECN-capable; return whether it is.
     #[inline]
     pub const fn mark(&mut self) -> bool {
-        let capable = self.0 & CAPABLE != 0;
+        let capable = self.codepoint().is_capable();
         if capable {
-            self.0 |= MARKED;
+            self.0 |= Codepoint::Ce as u8;
         }
         capable
     }
@@ -35,11 +40,12 @@ impl Ecn {
     /// Return whether both CE and CWR are unset.
     #[inline]
     pub const fn says_nothing(self) -> bool {
-        self.0 & (MARKED | ANSWER) == 0
+        !self.is_marked() && !self.is_answer()
     }
 
+    #[inline]
     pub const fn is_marked(self) -> bool {
-        self.0 & MARKED != 0
+        matches!(self.codepoint(), Codepoint::Ce)
     }
 
     #[inline]
@@ -47,7 +53,32 @@ impl Ecn {
         self.0 & ECHO != 0
     }
 
+    #[inline]
     pub const fn is_answer(self) -> bool {
         self.0 & ANSWER != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_turns_either_capable_codepoint_into_ce_and_leaves_the_tcp_flags() {
+        // RFC 3168 §5; RFC 9331 §5.2 for ECT(1).
+        for answers in [false, true] {
+            for (codepoint, capable) in [
+                (Codepoint::NotEct, false),
+                (Codepoint::Ect1, true),
+                (Codepoint::Ect0, true),
+                (Codepoint::Ce, true),
+            ] {
+                let mut ecn = Ecn::of_data(codepoint, answers);
+                assert_eq!(ecn.mark(), capable);
+                assert_eq!(ecn.codepoint(), if capable { Codepoint::Ce } else { Codepoint::NotEct });
+                assert_eq!((ecn.is_marked(), ecn.is_answer(), ecn.is_echo()), (capable, answers, false));
+                assert_eq!(ecn.says_nothing(), !capable && !answers);
+            }
+        }
     }
 }

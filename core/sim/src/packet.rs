@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 
-use leo_link::Nanos;
+use leo_link::{Codepoint, Nanos};
 use leo_transport::{SackBlocks, timestamp_ms};
 
 use crate::ecn::Ecn;
@@ -132,6 +132,11 @@ impl leo_link::Packet for Packet {
     #[inline]
     fn flow(&self) -> u32 {
         self.head.flow
+    }
+
+    #[inline]
+    fn codepoint(&self) -> Codepoint {
+        self.head.ecn.codepoint()
     }
 
     #[inline]

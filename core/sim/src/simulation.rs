@@ -1,6 +1,6 @@
 //! The event loop: packets, acknowledgements and timers in order of time.
 
-use leo_link::{Link, NEVER, Nanos, Offer};
+use leo_link::{Codepoint, Link, NEVER, Nanos, Offer};
 use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SYN_BYTES, timestamp_ms};
 
 use crate::control_loop;
@@ -407,7 +407,7 @@ impl Simulation {
                 let bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
                 // Linux: retransmissions are not ECN-capable.
                 let ecn = if !plain && flow.ecn && !transmit.retransmission {
-                    Ecn::of_capable(flow.sender.take_report())
+                    Ecn::of_data(Codepoint::Ect0, flow.sender.take_report())
                 } else {
                     Ecn::default()
                 };

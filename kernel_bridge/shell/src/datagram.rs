@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use leo_link::{Nanos, Packet};
+use leo_link::{Codepoint, Nanos, Packet};
 
 /// The MTU of the TUN devices, and so the size of a buffer.
 pub const MTU: usize = 1500;
@@ -12,10 +12,8 @@ pub const MTU: usize = 1500;
 const IPV4_HEADER_MIN: usize = 20;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// RFC 3168 §5: the two low bits of the former TOS byte.
-const ECN_MASK: u8 = 0b11;
-const NOT_ECT: u8 = 0b00;
-const CE: u8 = 0b11;
+/// The offset of the former TOS byte, whose two low bits are the ECN codepoint (RFC 3168 §5).
+const TOS: usize = 1;
 
 type Buffer = [u8; MTU];
 
@@ -119,15 +117,19 @@ impl Packet for Datagram {
         self.flow
     }
 
+    fn codepoint(&self) -> Codepoint {
+        self.buffer.as_deref().map_or_else(Codepoint::default, |buffer| Codepoint::of(buffer[TOS]))
+    }
+
     /// RFC 3168 §5: "The CE codepoint '11' is set by a router to indicate congestion", if ECN-capable.
     fn mark_congestion(&mut self) -> bool {
         let Some(buffer) = self.buffer.as_deref_mut() else { return false };
-        if buffer[1] & ECN_MASK == NOT_ECT {
+        if !Codepoint::of(buffer[TOS]).is_capable() {
             return false;
         }
-        let before = u16::from_be_bytes([buffer[0], buffer[1]]);
-        buffer[1] |= CE;
-        let after = u16::from_be_bytes([buffer[0], buffer[1]]);
+        let before = u16::from_be_bytes([buffer[0], buffer[TOS]]);
+        buffer[TOS] |= Codepoint::Ce as u8;
+        let after = u16::from_be_bytes([buffer[0], buffer[TOS]]);
         let checksum = u16::from_be_bytes([buffer[10], buffer[11]]);
         [buffer[10], buffer[11]] = updated_checksum(checksum, before, after).to_be_bytes();
         true
@@ -188,8 +190,9 @@ mod tests {
         let pool = Pool::of(1);
         for (tos, marked) in [(0b00, false), (0b01, true), (0b10, true), (0b11, true), (0xb8, false)] {
             let mut datagram = datagram(&pool, &header(tos, 0));
+            assert_eq!(datagram.codepoint() as u8, tos & Codepoint::MASK);
             assert_eq!(datagram.mark_congestion(), marked);
-            assert_eq!(datagram.contents()[1] & ECN_MASK == CE, marked);
+            assert_eq!(datagram.codepoint() == Codepoint::Ce, marked);
             assert_eq!(folded_sum(datagram.contents()), 0xffff, "tos {tos:#b}");
         }
     }
