@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+from pathlib import Path
 
 from leogym.agents.training.scheme import Scheme
 from leogym.configs.errors import InputError
@@ -15,11 +16,17 @@ def schemes() -> dict[str, Scheme]:
     found: dict[str, Scheme] = {}
     for home in HOMES:
         for module in pkgutil.iter_modules(importlib.import_module(home).__path__):
-            if module.ispkg:
+            if module.ispkg and _may_define_one(home, module.name):
                 scheme = getattr(importlib.import_module(f"{home}.{module.name}"), "SCHEME", None)
                 if isinstance(scheme, Scheme):
                     found[scheme.name] = scheme
     return dict(sorted(found.items()))
+
+
+def _may_define_one(home: str, name: str) -> bool:
+    """Return whether a package names ``SCHEME``. Importing another one could take seconds, as torch does."""
+    found = (Path(path) / name / "__init__.py" for path in importlib.import_module(home).__path__)
+    return any("SCHEME" in file.read_text(encoding="utf-8") for file in found if file.exists())
 
 
 def get(name: str) -> Scheme:

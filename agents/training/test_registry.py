@@ -26,6 +26,13 @@ def test_adding_a_scheme_is_adding_its_folder(tmp_path, monkeypatch):
         vars(agents).pop("newcomer", None)
 
 
+def test_a_package_that_defines_no_scheme_is_not_imported(tmp_path, monkeypatch):
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / "__init__.py").write_text("raise RuntimeError('as slow as torch')\n")
+    monkeypatch.setattr(agents, "__path__", [*agents.__path__, str(tmp_path)])
+    assert "slow" not in registry.schemes()
+
+
 def test_an_agent_that_cannot_be_trained_is_answered_with_those_that_can():
     for name in ("moon", "nonsense"):
         with pytest.raises(InputError, match=rf"^--agent: {name}: .*astraea, aurora"):
