@@ -202,7 +202,7 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
 
     def _informed(self) -> dict[str, Any]:
         info: dict[str, Any] = self._reader.one(
-            self._report, self._path, self._simulations.extra_rtt_ms.item(0)
+            self._report, self._path.tolist(), self._simulations.extra_rtt_ms.item(0)
         )
         info.update(self._simulations.punctuality())
         return info
@@ -345,7 +345,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         final: dict[str, Any] = {}
         for index in self._ended.tolist():
             simulations = self._simulations
-            path, extra_rtt_ms = simulations.paths[index], simulations.extra_rtt_ms.item(index, 0)
+            path, extra_rtt_ms = simulations.paths[index].tolist(), simulations.extra_rtt_ms.item(index, 0)
             last = self._reader.one(self._reports[index], path, extra_rtt_ms) | simulations.punctuality()
             observation = self._observations[index].copy()
             final = self._add_info(final, {"final_obs": observation, "final_info": last}, index)

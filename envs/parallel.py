@@ -79,7 +79,10 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         "is_parallelizable": True,
     }
 
-    _VIEWS = ("_rewards", "_active", "_finished", "_path", "_actions", "_observation", "_report", "_action")
+    _VIEWS = (
+        *("_rewards", "_active", "_finished", "_path", "_extra_rtt_ms"),
+        *("_actions", "_observation", "_report", "_action"),
+    )
 
     def __init__(
         self,
@@ -113,7 +116,7 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         batch = self._batch
         self._rewards = batch.rewards_view[0]
         self._active, self._finished = batch.active[0], batch.finished
-        self._path = self._simulations.paths[0]
+        self._path, self._extra_rtt_ms = self._simulations.paths[0], self._simulations.extra_rtt_ms[0]
         self._actions = np.zeros((1, self._simulations.slots, batch.action_dim), np.float32)
         # Views of each agent's rows of the batch's arrays, which never move.
         self._observation = dict(zip(self._slot, batch.observations[0], strict=True))
@@ -192,11 +195,10 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         return {name: self._observation[name].copy() for name in agents}
 
     def _informed(self, agents: list[str]) -> Infos:
-        path, extra_rtt_ms = self._path, self._simulations.extra_rtt_ms[0].tolist()
-        infos: Infos = {
-            name: self._reader.one(self._report[name], path, extra_rtt_ms[self._slot[name]])
-            for name in agents
-        }
+        # Converted once for all agents: a conversion costs as much as a report's rates.
+        path, extra_rtt_ms = self._path.tolist(), self._extra_rtt_ms.tolist()
+        one, reports, slots = self._reader.one, self._report, self._slot
+        infos: Infos = {name: one(reports[name], path, extra_rtt_ms[slots[name]]) for name in agents}
         if late := self._simulations.punctuality():
             for info in infos.values():
                 info.update(late)

@@ -56,10 +56,10 @@ class ReportReader:
         self._picked = itemgetter(*self._wanted)
 
     def one(
-        self, report: NDArray[np.float64], path: NDArray[np.float32], extra_rtt_ms: float
+        self, report: NDArray[np.float64], path: Sequence[float], extra_rtt_ms: float
     ) -> dict[str, float]:
-        """Return `FIELDS` of one raw report (fields,) on a ``path`` (2,)."""
-        return _named(self._picked(report.tolist()), path.tolist(), extra_rtt_ms)
+        """Return `FIELDS` of one raw report (fields,) on a ``path`` of two numbers."""
+        return _named(self._picked(report.tolist()), path, extra_rtt_ms)
 
     def table(
         self, reports: NDArray[np.float64], paths: NDArray[np.float32], extra_rtt_ms: NDArray[np.float64]

@@ -14,7 +14,7 @@ def test_one_report_reads_as_it_does_among_others():
     paths = rng.uniform(0, 1, (20, 2)).astype(np.float32)
     extra_rtt_ms = rng.uniform(0, 30, 20)
     together = reader.many(reports, paths, extra_rtt_ms)
-    one_by_one = zip(reports, paths, extra_rtt_ms, strict=True)
+    one_by_one = zip(reports, paths.tolist(), extra_rtt_ms, strict=True)
     assert [reader.one(report, path, extra) for report, path, extra in one_by_one] == together
     assert [list(one.values()) for one in together] == reader.table(reports, paths, extra_rtt_ms).tolist()
     assert list(together[0]) == list(FIELDS)
