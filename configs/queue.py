@@ -9,9 +9,12 @@ from pydantic import model_validator
 from leogym.configs.strict import Range, Strict
 
 SIZES = ("bdp", "packets", "bytes")
+OF_ONE_BDP = ("droptail", "head_drop")
+"""Disciplines that hold one BDP unless a size is given."""
 FLOW_QUEUES = ("flows", "quantum_bytes", "memory_bytes")
 KNOBS: dict[str, tuple[str, ...]] = {
     "droptail": (),
+    "head_drop": (),
     "gateway": (),
     "sfq": ("flows", "quantum_bytes", "depth_packets"),
     "codel": ("target_ms", "interval_ms", "ecn"),
@@ -28,11 +31,14 @@ Milliseconds = Annotated[float, Range(ge=0.001, le=1e6)]
 class Queue(Strict):
     """A queue. At most one of ``bdp``, ``packets`` and ``bytes`` sets its size.
 
-    Unspecified parameters use Linux's defaults; ``droptail`` without a size holds one BDP.
+    Unspecified parameters use Linux's defaults; ``droptail`` and ``head_drop`` without a size hold one BDP.
     """
 
-    kind: Literal["droptail", "gateway", "sfq", "codel", "fq_codel", "pie", "fq_pie", "cake"] = "droptail"
-    """``gateway`` is a GEO gateway's buffer: it drops a quarter of arrivals while it is over half full."""
+    kind: Literal["droptail", "head_drop", "gateway", "sfq", "codel", "fq_codel", "pie", "fq_pie", "cake"] = (
+        "droptail"
+    )
+    """``head_drop``, when full, drops the oldest waiting packet, like tc's ``pfifo_head_drop``; ``gateway`` is a
+    GEO gateway's buffer: it drops a quarter of arrivals while it is over half full."""
     bdp: Annotated[float, Range(gt=0, lt=1e6)] | None = None
     """Size in bandwidth-delay products: link rate × largest base RTT routed over it at the start."""
     packets: Annotated[int, Range(ge=1, lt=2**64)] | None = None
@@ -69,7 +75,7 @@ class Queue(Strict):
     def _default_size(cls, data: Any) -> Any:
         if (
             isinstance(data, dict)
-            and data.get("kind", "droptail") == "droptail"
+            and data.get("kind", "droptail") in OF_ONE_BDP
             and not {*SIZES} & data.keys()
         ):
             return {**data, "bdp": 1.0}

@@ -45,8 +45,9 @@ def test_a_knob_that_a_discipline_lacks_is_refused_with_both_names(kind: str) ->
             Queue.model_validate({"kind": kind, knob: VALUES[knob]})
 
 
-def test_without_a_size_drop_tail_has_one_bdp_and_the_others_what_linux_gives_them() -> None:
-    assert Queue().bdp == 1.0
+def test_without_a_size_drop_tail_and_head_drop_have_one_bdp_and_the_others_what_linux_gives_them() -> None:
+    assert Queue().bdp == Queue(kind="head_drop").bdp == 1.0
+    assert Queue(kind="head_drop", packets=5).bdp is None
     assert Queue(kind="fq_codel").bdp is None
 
 

@@ -157,10 +157,12 @@ def qdisc(queue: Queue, limit: Limit | None, where: str) -> list[str]:
     Raises:
         InputError: Linux's discipline lacks such a size or parameter.
     """
-    if queue.kind == "droptail":
+    if queue.kind in ("droptail", "head_drop"):
         assert limit is not None
         if limit.unit == "packets":
-            return ["pfifo", "limit", str(limit.size)]
+            return ["pfifo" if queue.kind == "droptail" else "pfifo_head_drop", "limit", str(limit.size)]
+        if queue.kind == "head_drop":
+            raise InputError(f"{where}.queue.bytes: Linux's pfifo_head_drop takes a limit in packets only")
         return ["bfifo", "limit", str(limit.size * FRAME_BYTES // PACKET_BYTES)]
     words = [queue.kind]
     if limit is not None:

@@ -65,11 +65,12 @@ def test_a_link_without_a_trace_never_changes():
 def test_a_queue_without_a_size_has_the_disciplines_default():
     sizes = {
         kind: _planned(1.0, rate_mbps=12.0, delay_ms=25.0, queue={"kind": kind})
-        for kind in ("droptail", "codel", "fq_codel", "sfq", "cake", "gateway")
+        for kind in ("droptail", "head_drop", "codel", "fq_codel", "sfq", "cake", "gateway")
     }
     found = {kind: (link.limit_packets, link.limit_bytes) for kind, link in sizes.items()}
     assert found == {
         "droptail": (50, None),
+        "head_drop": (50, None),
         "codel": (1_000, None),
         "fq_codel": (10_240, None),
         "sfq": (127, None),

@@ -21,7 +21,7 @@ pub use loss::Loss;
 pub use path_trace::{Event, PathTrace, Row, Stretch, TraceError};
 pub use queue::{
     Cake, CakeSettings, Codel, CodelSettings, Discipline, DropTail, FqCodel, FqCodelSettings, FqPie,
-    FqPieSettings, Gateway, Managed, Pie, PieSettings, QueueKind, Sfq, SfqSettings, Tally, Waiting,
+    FqPieSettings, Gateway, HeadDrop, Managed, Pie, PieSettings, QueueKind, Sfq, SfqSettings, Tally, Waiting,
 };
 pub use schedule::{Direction, Schedule, Span, UNLIMITED};
 pub use server::{Server, Transmission};

@@ -50,7 +50,7 @@ pub trait Packet: Sized {
 pub enum Offer {
     /// The packet is queued.
     Accepted,
-    /// The queue refused the packet.
+    /// The queue dropped a packet: this one or one that waited.
     Dropped,
 }
 

@@ -28,9 +28,9 @@ Uplink leaves the shell, downlink enters it; options without a direction apply t
                         capacity in Mbit/s of whole IP packets, replaces the trace's; 'unlimited' never queues
   --delay-ms D          one-way propagation, replaces a path trace
   --start-s S           start S seconds into the trace (0)
-  --queue KIND          droptail, gateway, sfq, codel, fq_codel, pie, fq_pie or cake (droptail)
+  --queue KIND          droptail, head_drop, gateway, sfq, codel, fq_codel, pie, fq_pie or cake (droptail)
   --queue-packets N, --queue-bytes N, --queue-bdp X
-                        queue size; X in bandwidth-delay products at the start (droptail: 1 BDP, others: Linux's)
+                        queue size; X in bandwidth-delay products at the start (droptail, head_drop: 1 BDP; others: Linux's)
   --outage hold|drop    packets that wait or arrive during the trace's outages wait for their end, or are lost
                         like those in flight (hold)
   --loss P, --uplink-loss P, --downlink-loss P
@@ -56,7 +56,7 @@ pub enum Path {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QueueSize {
-    /// One BDP for drop-tail and the gateway, else Linux's default.
+    /// One BDP for drop-tail and head drop, else the discipline's default.
     Default,
     Packets(u64),
     Bytes(u64),
@@ -332,7 +332,7 @@ mod tests {
             ),
             (
                 "t.csv --queue red",
-                "--queue: \"red\": must be one of droptail, gateway, sfq, codel, fq_codel, pie, fq_pie, cake",
+                "--queue: \"red\": must be one of droptail, head_drop, gateway, sfq, codel, fq_codel, pie, fq_pie, cake",
             ),
             ("t.csv --quue red", "--quue: unknown option (--help lists them)"),
         ] {

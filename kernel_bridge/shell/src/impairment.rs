@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use leo_link::{
     Cake, CakeSettings, Codel, CodelSettings, Direction, DropTail, FqCodel, FqCodelSettings, FqPie,
-    FqPieSettings, Gateway, Jitter, Link, Loss, Managed, Nanos, PathTrace, Pie, PieSettings, QueueKind,
-    Schedule, Sfq, SfqSettings, Span, UNLIMITED,
+    FqPieSettings, Gateway, HeadDrop, Jitter, Link, Loss, Managed, Nanos, PathTrace, Pie, PieSettings,
+    QueueKind, Schedule, Sfq, SfqSettings, Span, UNLIMITED,
 };
 
 use crate::arguments::{Arguments, Path, QueueSize};
@@ -110,6 +110,7 @@ fn discipline(arguments: &Arguments, size: DropTail, seed: u64) -> Option<Manage
     let bytes = size.bytes.min(size.packets.saturating_mul(MTU as u64));
     Some(match arguments.queue {
         QueueKind::Droptail | QueueKind::Gateway => return None,
+        QueueKind::HeadDrop => Managed::HeadDrop(HeadDrop::new(size)),
         QueueKind::Codel => Managed::Codel(Codel::new(packets, CodelSettings::default())),
         QueueKind::Pie => Managed::Pie(Pie::new(packets, PieSettings::default(), seed)),
         QueueKind::FqCodel => Managed::FqCodel(FqCodel::new(
@@ -155,6 +156,7 @@ mod tests {
         // 100 Mbit/s × 50 ms = 5 Mbit = 416.7 packets of 12,000 bits.
         assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25"), DropTail::of_packets(417));
         assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25 --queue-bdp 0.5"), DropTail::of_packets(208));
+        assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25 --queue head_drop"), DropTail::of_packets(417));
         assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25 --queue codel"), DropTail::of_packets(1_000));
         assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25 --queue-bytes 9000"), DropTail::of_bytes(9_000));
     }

@@ -23,7 +23,13 @@ impl<P: Packet> Link<P> {
     #[inline(never)]
     pub(super) fn enqueue(&mut self, packet: P, now: Nanos) -> Offer {
         self.catch_up(now);
+        if matches!(&self.egress, Some(egress) if matches!(egress.discipline, Managed::HeadDrop(_))) {
+            self.note_departures(now);
+        }
         let Some(egress) = &mut self.egress else { return Offer::Dropped };
+        if let Managed::HeadDrop(queue) = &mut egress.discipline {
+            queue.beside(self.leaving.len() as u64, self.queued_bytes);
+        }
         let bytes = packet.bytes();
         let before = egress.discipline.packets();
         let mut tally = Tally::default();

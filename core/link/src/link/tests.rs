@@ -1,6 +1,7 @@
 //! Properties of the link over random schedules and offers: packet conservation at every instant, FIFO
 //! propagation, outages that drop packets in flight.
 
+mod head_drop;
 mod model;
 mod outages;
 
@@ -12,7 +13,7 @@ use proptest::prelude::*;
 use self::model::Model;
 use super::*;
 use crate::queue::{
-    Cake, CakeSettings, Codel, CodelSettings, FqCodel, FqCodelSettings, FqPie, FqPieSettings, Pie,
+    Cake, CakeSettings, Codel, CodelSettings, FqCodel, FqCodelSettings, FqPie, FqPieSettings, HeadDrop, Pie,
     PieSettings, Sfq, SfqSettings,
 };
 use crate::schedule::{Direction, UNLIMITED};
@@ -87,7 +88,8 @@ fn managed(kind: usize) -> Managed<Probe> {
         1 => Managed::FqCodel(FqCodel::new(FqCodelSettings { limit: 30, ..FqCodelSettings::default() }, 1)),
         2 => Managed::Pie(Pie::new(30, pie, 1)),
         3 => Managed::FqPie(FqPie::new(FqPieSettings { limit: 30, ..FqPieSettings::default() }, 1)),
-        4 => Managed::Sfq(Sfq::new(SfqSettings { limit: 30, ..SfqSettings::default() }, 1)),
+        4 => Managed::HeadDrop(HeadDrop::new(DropTail::of_packets(30))),
+        5 => Managed::Sfq(Sfq::new(SfqSettings { limit: 30, ..SfqSettings::default() }, 1)),
         _ => Managed::Cake(Cake::new(cake, 1)),
     }
 }
@@ -249,7 +251,7 @@ proptest! {
         parts in parts(),
         offset in 0_u64..100_000_000,
         offers in offers(),
-        kind in 0_usize..6,
+        kind in 0_usize..7,
         jitter in prop_oneof![Just(0), 0_u64..500_000],
     ) {
         // At very low rates a packet takes hours, during which controllers update every 15 ms.
@@ -339,15 +341,19 @@ proptest! {
         offset in 0_u64..10_000,
         offers in prop::collection::vec((prop_oneof![Just(0), 0_u64..400, 0_u64..3_000], 40_u32..=1500), 1..60),
         limit in limits(),
-        discards in any::<bool>(),
+        (discards, drops_heads) in any::<(bool, bool)>(),
     ) {
-        let expected = Model::new(&parts, offset, limit).discarding(discards).run(&offers);
+        let model = Model::new(&parts, offset, limit).discarding(discards);
+        let expected = if drops_heads { model.dropping_heads() } else { model }.run(&offers);
         let scaled: Vec<Part> =
             parts.iter().map(|&(time, delay, rate, connected)| (time * US, delay * US, rate * 1_000_000, connected)).collect();
         let schedule = Schedule::traced(trace(&scaled, 0.0), Direction::Downlink, None, offset * US);
         let mut link = Link::new(schedule, limit, Loss::new(0.0, 0), Jitter::none());
         if discards {
             link = link.discarding_in_outages();
+        }
+        if drops_heads {
+            link = link.managed_by(Managed::HeadDrop(HeadDrop::new(limit)));
         }
         let scaled_offers: Vec<_> = offers.iter().map(|&(gap, bytes)| (gap * US, bytes)).collect();
         let out = drive(&mut link, &scaled_offers);

@@ -2,12 +2,14 @@
 
 use super::{DropTail, FqCodelSettings, FqPieSettings, SfqSettings};
 
-/// Queue disciplines. Those of Linux have their names in tc(8).
+/// Queue disciplines. Those of Linux have their names in tc(8), except that `head_drop` is `pfifo_head_drop` there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueKind {
     /// First in, first out; a packet that does not fit is dropped.
     #[default]
     Droptail,
+    /// First in, first out; a packet that does not fit pushes out the oldest.
+    HeadDrop,
     /// A GEO gateway: see [`super::Gateway`].
     Gateway,
     /// Stochastic fairness queueing.
@@ -33,8 +35,9 @@ const CAKE_BYTES: u64 = 4 << 20;
 
 impl QueueKind {
     /// Every discipline with its name.
-    pub const ALL: [(&'static str, Self); 8] = [
+    pub const ALL: [(&'static str, Self); 9] = [
         ("droptail", Self::Droptail),
+        ("head_drop", Self::HeadDrop),
         ("gateway", Self::Gateway),
         ("sfq", Self::Sfq),
         ("codel", Self::Codel),
@@ -60,7 +63,7 @@ impl QueueKind {
     #[must_use]
     pub fn default_size(self) -> Option<DropTail> {
         match self {
-            Self::Droptail => None,
+            Self::Droptail | Self::HeadDrop => None,
             Self::Gateway => Some(DropTail::of_bytes(GATEWAY_BYTES)),
             Self::Sfq => Some(DropTail::of_packets(SfqSettings::default().limit)),
             Self::Codel | Self::Pie => Some(DropTail::of_packets(SINGLE_PACKETS)),

@@ -6,6 +6,7 @@ mod droptail;
 mod fq_codel;
 mod fq_pie;
 mod gateway;
+mod head_drop;
 mod kind;
 mod pie;
 mod pool;
@@ -18,6 +19,7 @@ pub use droptail::DropTail;
 pub use fq_codel::{FqCodel, FqCodelSettings};
 pub use fq_pie::{FqPie, FqPieSettings};
 pub use gateway::Gateway;
+pub use head_drop::HeadDrop;
 pub use kind::QueueKind;
 pub use pie::{Pie, PieSettings};
 pub use sfq::{Sfq, SfqSettings};
@@ -68,6 +70,7 @@ pub enum Managed<P> {
     Codel(Codel<P>),
     FqCodel(FqCodel<P>),
     FqPie(FqPie<P>),
+    HeadDrop(HeadDrop<P>),
     Pie(Pie<P>),
     Sfq(Sfq<P>),
 }
@@ -79,6 +82,7 @@ macro_rules! dispatch {
             Self::Codel($queue) => $call,
             Self::FqCodel($queue) => $call,
             Self::FqPie($queue) => $call,
+            Self::HeadDrop($queue) => $call,
             Self::Pie($queue) => $call,
             Self::Sfq($queue) => $call,
         }

@@ -54,6 +54,7 @@ fn all_kinds() -> Vec<Managed<Probe>> {
         Managed::Codel(Codel::new(40, CodelSettings::default())),
         Managed::FqCodel(FqCodel::new(FqCodelSettings { limit: 40, ..FqCodelSettings::default() }, 1)),
         Managed::FqPie(FqPie::new(FqPieSettings { limit: 40, ..FqPieSettings::default() }, 1)),
+        Managed::HeadDrop(HeadDrop::new(DropTail::of_packets(40))),
         Managed::Pie(Pie::new(40, PieSettings::default(), 1)),
         Managed::Sfq(Sfq::new(SfqSettings { limit: 40, ..SfqSettings::default() }, 1)),
     ]
@@ -150,11 +151,57 @@ fn pie_lets_a_burst_of_150_ms_pass_and_then_drops_more_the_longer_the_delay_last
     assert!(within(0, 500) < within(500, 1_000), "{} {}", within(0, 500), within(500, 1_000));
 }
 
+proptest! {
+    #[test]
+    fn head_drop_drops_the_oldest_and_as_few_as_make_room(
+        steps in prop::collection::vec((40_u32..1500, prop::bool::weighted(0.8)), 1..200),
+        limit in prop_oneof![(1_u64..20).prop_map(DropTail::of_packets), (1_500_u64..9_000).prop_map(DropTail::of_bytes)],
+    ) {
+        let mut queue: HeadDrop<Probe> = HeadDrop::new(limit);
+        let mut tally = Tally::default();
+        let mut waiting: VecDeque<(u64, u32)> = VecDeque::new();
+        for (id, &(bytes, comes)) in (0..).zip(&steps) {
+            if !comes {
+                let next = queue.dequeue(0, &mut tally).map(|next| next.packet.id);
+                prop_assert_eq!(next, waiting.pop_front().map(|(id, _)| id));
+                continue;
+            }
+            put(&mut queue, probe(0, id, bytes), 0, &mut tally);
+            waiting.push_back((id, bytes));
+            // Without the newest packet, there was room only after the last of these drops.
+            let too_many = |waiting: &VecDeque<(u64, u32)>| {
+                waiting.len() as u64 > limit.packets
+                    || waiting.iter().map(|&(_, bytes)| u64::from(bytes)).sum::<u64>() > limit.bytes
+            };
+            while too_many(&waiting) {
+                waiting.pop_front();
+            }
+            prop_assert_eq!(queue.packets(), waiting.len() as u64);
+        }
+    }
+}
+
+#[test]
+fn head_drop_keeps_what_is_on_the_transmitter_and_refuses_what_does_not_fit_beside_it() {
+    let mut queue = HeadDrop::new(DropTail::of_packets(2));
+    let mut tally = Tally::default();
+    let mut held = |queue: &mut HeadDrop<Probe>, id| {
+        put(queue, probe(0, id, 1500), 0, &mut tally);
+        (queue.packets(), tally.dropped)
+    };
+    queue.beside(1, 1500);
+    assert_eq!(held(&mut queue, 0), (1, 0));
+    assert_eq!(held(&mut queue, 1), (1, 1));
+    queue.beside(2, 3000);
+    assert_eq!(held(&mut queue, 2), (1, 2));
+    assert_eq!(queue.dequeue(0, &mut Tally::default()).map(|next| next.packet.id), Some(1));
+}
+
 #[test]
 fn flow_queues_share_bytes_whatever_the_size_of_packets() {
     // RFC 8290 §4.2: deficit round robin counts bytes.
     for mut queue in all_kinds() {
-        if matches!(queue, Managed::Codel(_) | Managed::Pie(_)) {
+        if matches!(queue, Managed::Codel(_) | Managed::HeadDrop(_) | Managed::Pie(_)) {
             continue;
         }
         let mut tally = Tally::default();

@@ -2,7 +2,7 @@
 
 use leo_link::{
     Cake, CakeSettings, Codel, CodelSettings, DropTail, FqCodel, FqCodelSettings, FqPie, FqPieSettings,
-    Gateway, Link, Managed, Nanos, Pie, PieSettings, QueueKind, Sfq, SfqSettings,
+    Gateway, HeadDrop, Link, Managed, Nanos, Pie, PieSettings, QueueKind, Sfq, SfqSettings,
 };
 use leo_transport::PACKET_BYTES;
 
@@ -34,6 +34,7 @@ pub fn install(link: Link<Packet>, queue: &QueueSpec, seed: u64) -> Link<Packet>
     let bytes = size.bytes.min(size.packets.saturating_mul(u64::from(PACKET_BYTES)));
     let managed = match queue.kind {
         QueueKind::Droptail => return link,
+        QueueKind::HeadDrop => Managed::HeadDrop(HeadDrop::new(size)),
         QueueKind::Gateway => return link.behind_gateway(Gateway::new(bytes / 2, seed)),
         QueueKind::Sfq => Managed::Sfq(Sfq::new(sfq(queue, packets), seed)),
         QueueKind::Codel => Managed::Codel(Codel::new(packets, codel(queue, CodelSettings::default()))),

@@ -63,7 +63,7 @@ pub struct QueueSpec {
 /// Return the parameters of a discipline besides its size.
 const fn knobs(kind: QueueKind) -> &'static [&'static str] {
     match kind {
-        QueueKind::Droptail | QueueKind::Gateway => &[],
+        QueueKind::Droptail | QueueKind::HeadDrop | QueueKind::Gateway => &[],
         QueueKind::Sfq => &["flows", "quantum_bytes", "depth_packets"],
         QueueKind::Codel => &["target_ms", "interval_ms", "ecn"],
         QueueKind::FqCodel => &["target_ms", "interval_ms", "ecn", "flows", "quantum_bytes", "memory_bytes"],

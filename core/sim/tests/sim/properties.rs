@@ -28,7 +28,16 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     ];
     let kind = prop_oneof![
         Just("droptail"),
-        prop::sample::select(vec!["gateway", "sfq", "codel", "fq_codel", "pie", "fq_pie", "cake"]),
+        prop::sample::select(vec![
+            "head_drop",
+            "gateway",
+            "sfq",
+            "codel",
+            "fq_codel",
+            "pie",
+            "fq_pie",
+            "cake"
+        ]),
     ];
     let queue = (size, kind).prop_map(|(mut queue, kind)| {
         queue["kind"] = json!(kind);
@@ -398,7 +407,7 @@ fn an_outage_across_the_wrap_stops_traffic_for_as_long_as_it_lasts() {
 #[test]
 fn looking_at_a_run_does_not_change_it() {
     // Telemetry reports queues at the time when packets left them, not at the time of a query.
-    for kind in ["droptail", "codel", "fq_pie", "cake"] {
+    for kind in ["droptail", "head_drop", "codel", "fq_pie", "cake"] {
         let scenario = json!({
             "duration_s": 4.0,
             "links": {"b": {"rate_mbps": 5.42, "delay_ms": 42.3, "queue": {"kind": kind, "bdp": 3.35}}},

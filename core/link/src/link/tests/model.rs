@@ -12,6 +12,8 @@ pub(super) struct Model<'a> {
     limit: DropTail,
     /// Outages discard the queue and all packets offered during them.
     discards: bool,
+    /// A packet that does not fit pushes out the oldest that wait.
+    drops_heads: bool,
     now: u64,
     /// Id, size and bits left to send.
     queue: VecDeque<(usize, u32, u64)>,
@@ -35,6 +37,7 @@ impl<'a> Model<'a> {
             offset,
             limit,
             discards: false,
+            drops_heads: false,
             now: 0,
             queue: VecDeque::new(),
             flying: VecDeque::new(),
@@ -45,6 +48,10 @@ impl<'a> Model<'a> {
 
     pub(super) fn discarding(self, discards: bool) -> Self {
         Self { discards, ..self }
+    }
+
+    pub(super) fn dropping_heads(self) -> Self {
+        Self { drops_heads: true, ..self }
     }
 
     pub(super) fn run(mut self, offers: &[(u64, u32)]) -> Outcome {
@@ -59,10 +66,14 @@ impl<'a> Model<'a> {
                 self.result.lost += 1;
                 continue;
             }
-            let bytes_queued: u64 = self.queue.iter().map(|packet| u64::from(packet.1)).sum();
-            let fits = (self.queue.len() as u64) < self.limit.packets
-                && bytes_queued + u64::from(bytes) <= self.limit.bytes;
-            if fits {
+            let sending = self.sending();
+            if self.drops_heads && self.fits(sending, bytes) {
+                while !self.fits(self.queue.len(), bytes) {
+                    self.queue.remove(sending);
+                    self.result.dropped += 1;
+                }
+            }
+            if self.fits(self.queue.len(), bytes) {
                 self.queue.push_back((id, bytes, u64::from(bytes) * 8));
             } else {
                 self.result.dropped += 1;
@@ -72,6 +83,20 @@ impl<'a> Model<'a> {
             self.tick();
         }
         self.result
+    }
+
+    /// Return how many packets are on the transmitter: none, or the first.
+    fn sending(&self) -> usize {
+        let (_, _, bits, connected) = part_at(self.parts, self.offset, self.now);
+        let begun =
+            |packet: &(usize, u32, u64)| packet.2 < u64::from(packet.1) * 8 || (connected && bits > 0);
+        usize::from(self.queue.front().is_some_and(begun))
+    }
+
+    /// Return whether a packet fits beside the first `packets` of the queue.
+    fn fits(&self, packets: usize, bytes: u32) -> bool {
+        let queued: u64 = self.queue.iter().take(packets).map(|packet| u64::from(packet.1)).sum();
+        (packets as u64) < self.limit.packets && queued + u64::from(bytes) <= self.limit.bytes
     }
 
     fn discard(&mut self) {
