@@ -37,8 +37,8 @@ class Queue(Strict):
     kind: Literal["droptail", "head_drop", "gateway", "sfq", "codel", "fq_codel", "pie", "fq_pie", "cake"] = (
         "droptail"
     )
-    """``head_drop``, when full, drops the oldest waiting packet, like tc's ``pfifo_head_drop``; ``gateway`` is a
-    GEO gateway's buffer: it drops a quarter of arrivals while it is over half full."""
+    """``head_drop``, when full, drops the oldest waiting packet, like tc's ``pfifo_head_drop``. ``gateway``
+    is a GEO gateway's buffer: it drops a quarter of arrivals while it is over half full."""
     bdp: Annotated[float, Range(gt=0, lt=1e6)] | None = None
     """Size in bandwidth-delay products: link rate × largest base RTT routed over it at the start."""
     packets: Annotated[int, Range(ge=1, lt=2**64)] | None = None
