@@ -1,0 +1,112 @@
+"""Aggregates over many runs: interquartile mean, stratified bootstrap, probability of improvement, profiles.
+
+The measures are those of Agarwal et al., Deep Reinforcement Learning at the Edge of the Statistical Precipice
+(NeurIPS 2021), computed with scipy. A stratum holds runs that resemble each other, such as those of a suite.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leogym.results.intervals import Interval
+
+RESAMPLES = 1999
+TRIMMED = 0.25
+"""Share of the values that the interquartile mean leaves out at either end."""
+Strata = Mapping[str, Sequence[float]]
+"""Values by stratum, at least one each."""
+Statistic = Callable[..., NDArray[np.float64]]
+"""Of one array (…, n) per stratum, over the last axis."""
+
+
+def interquartile_mean(values: ArrayLike, axis: int = -1) -> NDArray[np.float64]:
+    """Return the mean of the middle half: without the floor(n / 4) smallest and largest values.
+
+    A few extreme runs do not move it, as they would a mean, and it uses more values than a median.
+    """
+    from scipy import stats  # here, because it takes a second to import
+
+    return stats.trim_mean(np.asarray(values, dtype=float), TRIMMED, axis=axis)
+
+
+def worst_quarter(values: ArrayLike, axis: int = -1) -> NDArray[np.float64]:
+    """Return the mean of the ceil(n / 4) smallest values: what the interquartile mean does not show."""
+    data = np.sort(np.asarray(values, dtype=float), axis=axis)
+    count = math.ceil(data.shape[axis] * TRIMMED)
+    return np.take(data, np.arange(count), axis=axis).mean(axis=axis)
+
+
+def stratified_interval(strata: Strata, statistic: Statistic, seed: int) -> Interval:
+    """Return a statistic and its 95 % percentile interval; each resample keeps the size of every stratum.
+
+    ``n`` counts all values. A statistic of strata with one value each has no interval: it is NaN.
+
+    Args:
+        strata: finite values by stratum.
+        statistic: takes one array (…, n) per stratum, in the order of ``strata``.
+        seed: seed of the resampling; determines the interval for given values.
+    """
+    from scipy import stats
+
+    data = [np.asarray(values, dtype=float) for values in strata.values()]
+    value, n = float(statistic(*data)), sum(map(len, data))
+    if all(len(one) < 2 for one in data):
+        return Interval(value, math.nan, math.nan, n)
+    # scipy resamples each sample on its own, which is what a stratified bootstrap does. It refuses a single
+    # value, which is its only resample: twice the value has the same statistics of resamples.
+    if any(len(one) < 2 for one in data):
+        alone = [len(one) < 2 for one in data]
+        data = [np.repeat(one, 2) if single else one for one, single in zip(data, alone, strict=True)]
+
+        def measured(*samples: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
+            kept = (x[..., :1] if single else x for x, single in zip(samples, alone, strict=True))
+            return statistic(*kept)
+    else:
+
+        def measured(*samples: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
+            return statistic(*samples)
+
+    found = stats.bootstrap(
+        data,
+        measured,
+        n_resamples=RESAMPLES,
+        method="percentile",
+        vectorized=True,
+        axis=-1,
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return Interval(value, float(found.low), float(found.high), n)
+
+
+def improvement(ours: Strata, theirs: Strata) -> float:
+    """Return the probability that a run of ours is better than one of theirs, of the same stratum.
+
+    The mean over strata of the Mann-Whitney statistic; ties count half. Larger values are better.
+
+    Raises:
+        ValueError: the strata's names differ.
+    """
+    from scipy import stats
+
+    if ours.keys() != theirs.keys() or not ours:
+        raise ValueError("strata: both must have the same ones, at least one")
+    found = [
+        float(stats.mannwhitneyu(ours[name], theirs[name], method="asymptotic").statistic)
+        / (len(ours[name]) * len(theirs[name]))
+        for name in ours
+    ]
+    return sum(found) / len(found)
+
+
+def performance_profile(strata: Strata, thresholds: ArrayLike) -> NDArray[np.float64]:
+    """Return the share of runs above each threshold; every stratum has the same weight.
+
+    Args:
+        strata: values by stratum.
+        thresholds: (n,) values.
+    """
+    at = np.asarray(thresholds, dtype=float)
+    shares = [(np.asarray(values, dtype=float)[:, None] > at).mean(axis=0) for values in strata.values()]
+    return np.mean(shares, axis=0)
