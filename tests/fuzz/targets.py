@@ -55,12 +55,11 @@ def _path_trace(data: bytes) -> None:
 
 
 def _file(read: Callable[[Path], object]) -> Callable[[bytes], object]:
-    folder = Path(tempfile.mkdtemp(prefix="leogym-fuzz-"))
-
     def parse(data: bytes) -> object:
-        path = folder / "input"
-        path.write_bytes(data)
-        return read(path)
+        with tempfile.TemporaryDirectory(prefix="leogym-fuzz-") as folder:
+            path = Path(folder) / "input"
+            path.write_bytes(data)
+            return read(path)
 
     return parse
 
@@ -114,13 +113,13 @@ def _scenario(data: bytes) -> None:
 
 
 def _policy(name: str) -> Callable[[bytes], object]:
-    folder = Path(tempfile.mkdtemp(prefix="leogym-fuzz-"))
-    for file in ("policy.json", "policy.onnx"):
-        (folder / file).write_bytes((_FIXTURE / file).read_bytes())
+    files = {file: (_FIXTURE / file).read_bytes() for file in ("policy.json", "policy.onnx")}
 
     def parse(data: bytes) -> object:
-        (folder / name).write_bytes(data)
-        return leosim.Policy.load(str(folder))
+        with tempfile.TemporaryDirectory(prefix="leogym-fuzz-") as folder:
+            for file, content in (files | {name: data}).items():
+                (Path(folder) / file).write_bytes(content)
+            return leosim.Policy.load(folder)
 
     return parse
 

@@ -1,5 +1,7 @@
 """Run the fuzz targets with a few hundred inputs each; ``make fuzz`` takes minutes."""
 
+import tempfile
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -9,9 +11,11 @@ from tests.fuzz.mutation import near
 
 
 @pytest.mark.parametrize("name", targets.TARGETS)
-def test_every_seed_of_a_target_parses(name):
+def test_every_seed_of_a_target_parses_and_leaves_no_file(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for seed in targets.TARGETS[name].seeds:
         assert targets.run(name, seed)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", targets.TARGETS)
