@@ -90,7 +90,7 @@ def test_orcas_actions_move_the_window_of_cubic_which_moves_on_by_itself(opened)
 @needs_bridge
 @pytest.mark.parametrize("backend", ["mahimahi", "kernel"])
 def test_auroras_steps_take_half_an_rtt_and_the_rate_follows_the_actions(backend, opened):
-    scenario = {**_scenario(6, {}), "links": {"l": {"rate_mbps": 12, "delay_ms": 40}}}
+    scenario = {**_scenario(3, {}), "links": {"l": {"rate_mbps": 12, "delay_ms": 40}}}
     env = opened(gymnasium.make("leo/Flow-v0", scenario=scenario, agent="aurora", backend=backend).unwrapped)
     _, before = env.reset(seed=1)
     lengths, rates, over, sign = [], [], False, 1.0

@@ -28,7 +28,7 @@ flows: [{scheme: $scheme, route: [l]}]
 def test_every_scheme_of_real_tcp_is_in_the_tables_or_among_the_invalid_runs(backend, tmp_path):
     (tmp_path / "scenario.yaml").write_text(SCENARIO)
     names = {"cubic", "satcp", "vivace", "mine"}
-    line = [str(tmp_path / "scenario.yaml"), "--backend", backend, "--repeats", "1"]
+    line = [str(tmp_path / "scenario.yaml"), "--backend", backend, "--repeats", "1", "--jobs", "2"]
     line += ["--schemes", f"cubic,satcp,vivace,mine={POLICY}", "--out", str(tmp_path / "out")]
     try:
         assert cli.run(line) == 0

@@ -2,7 +2,6 @@
 
 import json
 import random
-import subprocess
 import sys
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 from leogym import traces
 from leogym.kernel_bridge.mahimahi import Link, Queue, Server, missing, read_log, run
+from leogym.traces.__main__ import main as traces_main
 
 pytestmark = pytest.mark.real_time
 
@@ -33,10 +33,9 @@ LATE_MS = 80
 
 
 def _traces(*arguments):
-    done = subprocess.run(
-        [sys.executable, "-m", "traces", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["traces", *map(str, arguments)])
+        assert traces_main() == 0
 
 
 @pytest.fixture(scope="module")

@@ -56,22 +56,23 @@ def _machine():
 
 
 @needs_mahimahi
-@pytest.mark.parametrize("scheme", ["reno", "cubic", "bbr"])
-def test_a_flow_of_the_kernels_own_fills_the_link_and_leaves_the_machine_as_it_was(scheme):
+def test_a_flow_of_the_kernels_own_fills_its_link_and_leaves_the_machine_as_it_was():
     before = _machine()
-    log = _run(4, {"l": PIPE}, {"scheme": scheme, "route": ["l"]})
-    (flow,) = log.flows
-    assert 0.85 < flow["normalized_goodput"] <= 1
-    assert 20 < flow["rtt_mean_ms"] < flow["rtt_p95_ms"] < 80
-    assert flow["base_rtt_mean_ms"] == 20
-    assert flow["sent_packets"] >= flow["delivered_packets"] > 0
-    (link,) = log.links
+    schemes = ("reno", "cubic", "bbr")
+    log = _run(4, dict.fromkeys(schemes, PIPE), *({"scheme": name, "route": [name]} for name in schemes))
     places = ("delivered_packets", "dropped_packets", "lost_packets", "queued_packets", "in_flight_packets")
-    assert link["offered_packets"] == sum(link[place] for place in places)
-    # The series cover the whole run with a row every 100 ms, and add up to the summary.
-    assert np.allclose(log.flow_series["time_s"], np.arange(1, 41) / 10)
-    assert log.flow_series["goodput_mbps"].mean() == pytest.approx(flow["goodput_mbps"], rel=1e-6)
-    assert log.flow_series["lost_packets"].sum() == flow["lost_packets"]
+    for number, (flow, link) in enumerate(zip(log.flows, log.links, strict=True)):
+        assert 0.85 < flow["normalized_goodput"] <= 1
+        assert 20 < flow["rtt_mean_ms"] < flow["rtt_p95_ms"] < 80
+        assert flow["base_rtt_mean_ms"] == 20
+        assert flow["sent_packets"] >= flow["delivered_packets"] > 0
+        assert link["offered_packets"] == sum(link[place] for place in places)
+        # The series cover the whole run with a row every 100 ms, and add up to the summary.
+        rows = log.flow_series["flow"] == number
+        series = {name: column[rows] for name, column in log.flow_series.items()}
+        assert np.allclose(series["time_s"], np.arange(1, 41) / 10)
+        assert series["goodput_mbps"].mean() == pytest.approx(flow["goodput_mbps"], rel=1e-6)
+        assert series["lost_packets"].sum() == flow["lost_packets"]
     assert _machine() == before
 
 
