@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from leogym.configs.atomic import write_atomically
 from leogym.configs.queue import KNOBS, Queue
-from leogym.configs.scenario import Arrivals, Event, Flow, Link, OnOff, Reroute, Reverse, Scenario
+from leogym.configs.scenario import Arrivals, EcnEnds, Event, Flow, Link, OnOff, Reroute, Reverse, Scenario
 from leogym.configs.strict import Range, shown
 
 TOPICS: dict[type[BaseModel], str] = {
@@ -23,6 +23,7 @@ TOPICS: dict[type[BaseModel], str] = {
     Reverse: "links.NAME.reverse",
     Queue: "links.NAME.queue",
     Flow: "flows[]",
+    EcnEnds: "flows[].ecn",
     OnOff: "flows[].on_off",
     Arrivals: "flows[].arrivals",
     Event: "events[]",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from leogym.configs import yaml_text
 from leogym.configs.errors import InputError, one_line
@@ -121,6 +121,32 @@ Buffer = Annotated[tuple[Bytes, Bytes, Bytes], Field(strict=False), AfterValidat
 """Minimum, default and maximum of a socket buffer in bytes."""
 
 
+EcnSupport = Literal["none", "classic", "accurate"]
+"""No ECN, the feedback of RFC 3168, or that of RFC 9768, too."""
+
+
+class EcnEnds(Strict):
+    """The ECN that each end supports; the connection uses the best that both do (RFC 9768 §3.1)."""
+
+    sender: EcnSupport
+    """The end that sends data and opens the connection."""
+    receiver: EcnSupport
+    """The end that receives data."""
+
+
+def _ecn(value: Any) -> Any:
+    # Without this, the error would be that of one of the alternatives.
+    known = get_args(EcnSupport)
+    ends = (
+        value.values() if isinstance(value, dict) and value.keys() == set(EcnEnds.model_fields) else [value]
+    )
+    if isinstance(value, bool | EcnEnds) or all(isinstance(end, str) and end in known for end in ends):
+        return value
+    raise ValueError(
+        f"must be true, false, {', '.join(known)}, or one of the last three for sender and receiver"
+    )
+
+
 class Flow(Strict):
     """A flow, or ``count`` identical ones."""
 
@@ -138,8 +164,10 @@ class Flow(Strict):
     """Extra one-way access delay in ms, in both directions."""
     count: Annotated[int, Range(ge=1, le=100_000)] = 1
     """Number of equal flows."""
-    ecn: bool = False
-    """Whether the flow supports ECN (RFC 3168)."""
+    ecn: Annotated[bool | EcnSupport | EcnEnds, BeforeValidator(_ecn)] = False
+    """Whether the flow uses ECN: ``true`` with the feedback that its scheme needs, accurate (RFC 9768) for
+    ``prague`` and classic (RFC 3168) for others; or the best feedback that both ends support, or
+    each of them. ``prague`` uses accurate ECN by default, too."""
     tcp_rmem: Buffer | None = None
     """Linux's ``net.ipv4.tcp_rmem`` in bytes: minimum, default and maximum of the receive buffer, half of
     which is window. By default the buffer does not limit the flow."""
@@ -163,7 +191,7 @@ class Flow(Strict):
         transfers = self.transfer_bytes is not None or self.arrivals is not None
         if self.scheme == "udp" and transfers:
             raise ValueError("udp sends until it stops: it has no transfer_bytes or arrivals")
-        if self.scheme == "udp" and self.ecn:
+        if self.scheme == "udp" and self.ecn is not False:
             raise ValueError("udp does not answer marks: it has no ecn")
         if self.scheme == "udp" and (self.tcp_rmem is not None or self.tcp_wmem is not None):
             raise ValueError("udp has no tcp_rmem or tcp_wmem")

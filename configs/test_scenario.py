@@ -21,6 +21,12 @@ ARRIVALS = {"rate_per_s": 10, "mean_bytes": 5000}
         ),
         ({"scheme": "udp", "rate_mbps": 5, "transfer_bytes": 1}, "udp sends until it stops"),
         ({"scheme": "udp", "rate_mbps": 5, "ecn": True}, "udp does not answer marks"),
+        ({"scheme": "udp", "rate_mbps": 5, "ecn": "accurate"}, "udp does not answer marks"),
+        (
+            {"scheme": "reno", "ecn": "ect"},
+            "flows.0.ecn: .*must be true, false, none, classic, accurate, or one",
+        ),
+        ({"scheme": "reno", "ecn": {"sender": "accurate"}}, "flows.0.ecn: .*must be true"),
         ({"scheme": "reno", "tcp_rmem": [4096, 8192, 4096]}, "must rise"),
         ({"scheme": "reno", "tcp_wmem": [1, 1000, 4096]}, "at least 4096"),
         ({"scheme": "reno", "tcp_wmem": [4096, 8192]}, "tcp_wmem"),
@@ -105,3 +111,22 @@ def test_the_core_takes_the_way_back_and_names_its_link() -> None:
     (log,) = leosim.run([scenario.to_json()], {})
     assert log.link_names == ["a", "b", "a.reverse"]
     assert log.flows[0]["capacity_mbps"] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("ecn", "marked"),
+    [
+        (False, True),
+        (True, True),
+        ("accurate", True),
+        ({"sender": "accurate", "receiver": "accurate"}, True),
+        ("none", False),
+        ({"sender": "accurate", "receiver": "none"}, False),
+    ],
+)
+def test_prague_uses_accurate_ecn_unless_an_end_does_not_support_it(ecn: Any, marked: bool) -> None:
+    link = {"rate_mbps": 10, "delay_ms": 5, "queue": {"kind": "codel", "ecn": True}}
+    flow = {"scheme": "prague", "route": ["a"], "ecn": ecn}
+    scenario = parse({"duration_s": 3, "links": {"a": link}, "flows": [flow]}, "test")
+    (log,) = leosim.run([scenario.to_json()], {})
+    assert (log.links[0]["marked_packets"] > 0) is marked

@@ -122,7 +122,7 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
             raise InputError(f"{where}: flows.{index}.arrivals: this backend supports no random arrivals")
         if flow.on_off is not None and flow.scheme != DATAGRAMS:
             raise InputError(f"{where}: flows.{index}.on_off: this backend supports it only for udp")
-        if flow.ecn:
+        if flow.ecn not in (False, "none"):
             raise InputError(f"{where}: flows.{index}.ecn: this backend uses the host's setting")
         if flow.scheme not in schemes:
             raise InputError(

@@ -73,10 +73,12 @@ def test_the_same_seed_makes_the_same_bursts():
         ([{"route": ["a", "c"]}, {"route": ["b", "c"]}], {}, "flows.1.route: nested shells are one chain"),
         ([{"route": ["a", "b"]}, {"route": ["b", "a"]}], {}, "form a circle"),
         ([{"route": ["a"], "scheme": "vegas"}], {}, r"flows.0.scheme: vegas: not .* \(cubic, reno, udp\)"),
+        ([{"route": ["a"], "scheme": "prague"}], {}, r"flows.0.scheme: prague: not .* \(cubic, reno, udp\)"),
         ([{"route": ["a"], "count": 300}], {}, "300 exceed the limit of 256"),
         ([{"route": ["a"], "arrivals": ARRIVALS}], {}, "flows.0.arrivals: .* no random arrivals"),
         ([{"route": ["a"], "rate_mbps": 9, "on_off": PAUSES}], {}, "flows.0.on_off: .* only for udp"),
         ([{"route": ["a"], "ecn": True}], {}, "flows.0.ecn: .* the host's setting"),
+        ([{"route": ["a"], "ecn": "accurate"}], {}, "flows.0.ecn: .* the host's setting"),
         (
             [{"route": ["a"], "tcp_rmem": [4096] * 3}, {"route": ["a"]}],
             {},

@@ -71,6 +71,8 @@ pub struct Ack {
     pub delivered: u32,
     /// Packets acknowledged selectively but not yet in order (Linux's sacked_out).
     pub sacked: u32,
+    /// Packets newly reported as marked with CE; 0 without accurate ECN feedback (RFC 9768).
+    pub marked: u32,
     /// Packets newly declared lost.
     pub lost: u32,
     /// Sequence number after the last packet acknowledged in order, counted in packets.

@@ -71,8 +71,26 @@ impl Congestion {
     }
 }
 
+/// How a connection uses ECN; as an endpoint's ability, the most that it supports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnMode {
+    /// Not at all.
+    #[default]
+    Off,
+    /// ACKs report at most one mark per round trip (RFC 3168).
+    Classic,
+    /// ACKs report how many packets and bytes were marked (RFC 9768).
+    Accurate,
+}
+
 /// A congestion control scheme.
 pub trait CongestionControl {
+    /// Whether packets may carry ECT(1), given accurate feedback: the scheme answers the extent of marking (RFC 9331 §4.3).
+    fn is_scalable(&self) -> bool {
+        false
+    }
+    /// The ends have agreed on `mode`. Called before [`on_start`](Self::on_start), if at all.
+    fn on_ecn_mode(&mut self, _mode: EcnMode) {}
     /// The connection is established; its handshake measured `srtt` (0: no handshake).
     fn on_start(&mut self, _now: Nanos, _srtt: Nanos) {}
     /// The sender sends again after `idle` without data.
@@ -127,6 +145,11 @@ pub trait CongestionControl {
     }
     /// Whether packets are paced one by one, as in user space, instead of in Linux's bursts of a millisecond.
     fn paces_single_packets(&self) -> bool {
+        false
+    }
+    /// Whether bursts last at most 250 µs instead of a millisecond
+    /// (draft-briscoe-iccrg-prague-congestion-control-04 §2.5.2: MAX_BURST_DELAY).
+    fn paces_short_bursts(&self) -> bool {
         false
     }
     /// Whether proportional rate reduction (RFC 6937) lowers the window during recovery.

@@ -1,7 +1,9 @@
 //! One type for any scheme.
 
 use crate::schemes::{Kind, TABLE, each};
-use crate::{Ack, AtSending, Congestion, CongestionControl, Context, External, Header, Held, Hop, Nanos};
+use crate::{
+    Ack, AtSending, Congestion, CongestionControl, Context, EcnMode, External, Header, Held, Hop, Nanos,
+};
 
 /// A congestion control scheme.
 #[derive(Clone, Debug)]
@@ -59,12 +61,13 @@ macro_rules! dispatch {
 
 impl CongestionControl for Scheme {
     dispatch! {
-        on_start(now: Nanos, srtt: Nanos), on_restart(now: Nanos, idle: Nanos), on_ack(ack: &Ack),
+        on_ecn_mode(mode: EcnMode), on_start(now: Nanos, srtt: Nanos), on_restart(now: Nanos, idle: Nanos), on_ack(ack: &Ack),
         on_packet_lost(now: Nanos, packet: &AtSending), on_congestion(kind: Congestion, now: Nanos),
         on_timeout(in_flight: u32), on_unused_window(window: u32, threshold: u32), on_undo(now: Nanos),
         on_telemetry(now: Nanos, hops: &[Hop]), on_recovered(now: Nanos), on_timer(now: Nanos);
         header -> Option<Header>, next_timer -> Nanos, holds_back -> bool, window -> u32,
-        slow_start_threshold -> u32, paces_single_packets -> bool, wants_rate_reduction -> bool
+        slow_start_threshold -> u32, paces_single_packets -> bool, paces_short_bursts -> bool,
+        wants_rate_reduction -> bool, is_scalable -> bool
     }
 
     fn path_changed_at(&self, now: Nanos) -> Option<Nanos> {

@@ -16,6 +16,7 @@ pub mod leocc;
 pub mod leotcp;
 pub mod lp;
 pub mod nv;
+pub mod prague;
 pub mod reno;
 pub mod satcp;
 pub mod scalable;
@@ -160,6 +161,10 @@ schemes! { $
     }
     Nv(Windowed<nv::Nv>) {
         "nv": nv::Nv::new, "TCP-NV (Brakmo, 2010): Vegas for data centres; keeps about ten packets queued.";
+    }
+    Prague(prague::Prague) {
+        "prague": |_| prague::Prague::new(),
+        "Prague (draft-briscoe-iccrg-prague-congestion-control): shrinks in proportion to the share of marks, for L4S queues.";
     }
     Reno(Windowed<reno::Reno>) {
         "reno": |_| reno::Reno,

@@ -1,13 +1,15 @@
-//! The ECN bits of a packet (RFC 3168).
+//! The ECN bits of a packet (RFC 3168, RFC 9768).
 
 use leo_link::Codepoint;
 
-/// The codepoint of the IP header (the two low bits), and ECE and CWR of the TCP header.
+/// The codepoint of the IP header (the two low bits), and ECE, CWR and AE of the TCP header, which are the ACE field with
+/// accurate ECN (RFC 9768 §3.2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ecn(u8);
 
-const ECHO: u8 = 4;
-const ANSWER: u8 = 8;
+const ECHO: u8 = 1 << ACE_SHIFT;
+const ANSWER: u8 = 2 << ACE_SHIFT;
+const ACE_SHIFT: u32 = 2;
 
 impl Ecn {
     /// Create the bits of a data packet with this codepoint; `answers` sets CWR.
@@ -20,6 +22,18 @@ impl Ecn {
     #[inline]
     pub const fn of_ack(marked: bool) -> Self {
         Self(marked as u8 * ECHO)
+    }
+
+    /// Create the bits of an ACK with this ACE field.
+    #[inline]
+    pub const fn of_ace(ace: u8) -> Self {
+        Self(ace << ACE_SHIFT)
+    }
+
+    /// The ACE field.
+    #[inline]
+    pub const fn ace(self) -> u8 {
+        self.0 >> ACE_SHIFT
     }
 
     #[inline]
@@ -62,6 +76,16 @@ impl Ecn {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_ace_field_is_ae_cwr_and_ece() {
+        // RFC 9768 §3.2.2: "The least significant bit" is ECE.
+        for ace in 0..8 {
+            let ecn = Ecn::of_ace(ace);
+            assert_eq!((ecn.ace(), ecn.codepoint()), (ace, Codepoint::NotEct));
+            assert_eq!((ecn.is_echo(), ecn.is_answer()), (ace & 1 != 0, ace & 2 != 0));
+        }
+    }
 
     #[test]
     fn a_mark_turns_either_capable_codepoint_into_ce_and_leaves_the_tcp_flags() {

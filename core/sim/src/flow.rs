@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use leo_cc::{CongestionControl, External, Scheme};
 use leo_control::{AgentSpec, AgentState, FlowState, Policy, Report};
-use leo_link::{NEVER, Nanos};
+use leo_link::{Codepoint, NEVER, Nanos};
 use leo_transport::{
-    AckToSend, Handshake, ReceiveWindow, Receiver, SEGMENT_BYTES, SendBuffer, Sender, SenderStats,
+    AccurateFeedback, AckToSend, EcnMode, HEADER_BYTES, Handshake, ReceiveWindow, Receiver, SEGMENT_BYTES,
+    SendBuffer, Sender, SenderStats,
 };
 
 use crate::ecn::Ecn;
@@ -82,8 +83,9 @@ pub struct Flow {
     pub application: Option<Box<Source>>,
     /// Send and receive buffers, if limited.
     pub windows: Option<Box<Windows>>,
-    /// Whether the flow uses ECN (RFC 3168).
-    pub ecn: bool,
+    /// How the flow uses ECN, and what its data packets carry.
+    ecn: EcnMode,
+    codepoint: Codepoint,
     /// No datagrams, buffers, ECN or telemetry, so the packet path skips these checks ([`Flow::settle`]).
     pub plain: bool,
     /// The handshake until the connection is open.
@@ -131,7 +133,8 @@ impl Flow {
             datagrams: None,
             application: None,
             windows: None,
-            ecn: false,
+            ecn: EcnMode::Off,
+            codepoint: Codepoint::NotEct,
             plain: false,
             handshake: None,
             transfer_bytes: None,
@@ -182,8 +185,36 @@ impl Flow {
 
     /// Set `plain`, once the flow is configured.
     pub fn settle(&mut self) {
-        self.plain =
-            self.datagrams.is_none() && self.windows.is_none() && self.headers.is_none() && !self.ecn;
+        self.plain = self.datagrams.is_none()
+            && self.windows.is_none()
+            && self.headers.is_none()
+            && self.ecn == EcnMode::Off;
+    }
+
+    /// Use ECN in the mode that the flow's ends have agreed on.
+    pub fn use_ecn(&mut self, mode: EcnMode) {
+        self.ecn = mode;
+        self.sender.use_ecn(mode);
+        // RFC 9331 §4.1: ECT(1) for senders that "require L4S treatment"; RFC 3168 has one more codepoint.
+        self.codepoint = match mode {
+            EcnMode::Off => Codepoint::NotEct,
+            EcnMode::Accurate if self.sender.scheme().is_scalable() => Codepoint::Ect1,
+            EcnMode::Classic | EcnMode::Accurate => Codepoint::Ect0,
+        };
+        if mode == EcnMode::Accurate {
+            self.receiver.use_accurate_ecn();
+        }
+    }
+
+    /// Return the ECN bits of the data packet that leaves now.
+    #[inline(never)]
+    pub fn ecn_of(&mut self, retransmission: bool) -> Ecn {
+        // RFC 3168 §6.1.5: retransmissions are not ECN-capable. With accurate ECN they may be (RFC 8311 §4.3), and in Linux
+        // they are.
+        if self.ecn == EcnMode::Off || (retransmission && self.ecn == EcnMode::Classic) {
+            return Ecn::default();
+        }
+        Ecn::of_data(self.codepoint, self.sender.take_report())
     }
 
     /// Start the application after the connection is open.
@@ -331,7 +362,10 @@ impl Flow {
             datagrams.on_received();
             return None;
         }
-        if !packet.ecn.says_nothing() {
+        if self.ecn == EcnMode::Accurate {
+            let payload = u32::from(packet.bytes) - HEADER_BYTES;
+            self.receiver.on_ecn_bits(packet.ecn.codepoint() as u8, payload);
+        } else if !packet.ecn.says_nothing() {
             self.receiver.on_ecn(packet.ecn.is_answer(), packet.ecn.is_marked());
         }
         self.receiver.on_data(now, packet.seq, packet.timestamp, packet.left_ms(now))
@@ -340,7 +374,13 @@ impl Flow {
     /// Complete an ACK of a flow that is not plain; `marked` sets ECE.
     #[inline(never)]
     pub fn give_ack(&mut self, packet: &mut Packet, marked: bool) {
-        packet.ecn = Ecn::of_ack(marked);
+        match self.receiver.feedback(&packet.sacks) {
+            Some(feedback) => {
+                packet.ecn = Ecn::of_ace(feedback.ace);
+                packet.ecn_option = feedback.option;
+            }
+            None => packet.ecn = Ecn::of_ack(marked),
+        }
         if let Some(windows) = &mut self.windows {
             windows.announce(packet.seq, self.receiver.edge());
         }
@@ -349,11 +389,16 @@ impl Flow {
         }
     }
 
-    /// Pass the telemetry of the packet that `ack` answers to the scheme. Return whether the ACK has ECE set.
+    /// Pass the telemetry of the packet that `ack` answers to the scheme and the counters of accurate ECN to the sender.
+    /// Return whether the ACK has ECE set.
     #[inline(never)]
-    pub fn take_telemetry(&mut self, ack: &Packet, now: Nanos) -> bool {
+    pub fn take_feedback(&mut self, ack: &Packet, now: Nanos) -> bool {
         if let Some(hops) = self.headers.as_mut().and_then(|headers| headers.acknowledged(ack)) {
             self.sender.scheme_mut().on_telemetry(now, hops);
+        }
+        if self.ecn == EcnMode::Accurate {
+            self.sender.hear(AccurateFeedback { ace: ack.ecn.ace(), option: ack.ecn_option });
+            return false;
         }
         ack.ecn.is_echo()
     }

@@ -132,7 +132,7 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
                 let driver = driver(scenario, index, traces, policies, life.seed)?;
                 let asks = driver.0.header().is_some();
                 let mut flow = flow(scenario, index, (&names, &mut paths), driver, access, &life);
-                flow.ecn = spec.ecn;
+                flow.use_ecn(spec.ecn.negotiated(flow.sender.scheme().is_scalable()));
                 if scenario.handshake && flow.datagrams.is_none() {
                     flow.handshake = Some(Box::default());
                 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 
 use leo_link::{Codepoint, Nanos};
-use leo_transport::{SackBlocks, timestamp_ms};
+use leo_transport::{EcnOption, SackBlocks, timestamp_ms};
 
 use crate::ecn::Ecn;
 
@@ -29,6 +29,15 @@ impl Kind {
 pub struct Packet {
     pub head: Head,
     pub sacks: SackBlocks,
+    /// An ACK's counters of accurate ECN.
+    pub ecn_option: EcnOption,
+}
+
+/// The TCP options that only some ACKs have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    sacks: SackBlocks,
+    ecn: EcnOption,
 }
 
 /// The part of a packet that a link always stores in flight. It is copied in one piece.
@@ -41,8 +50,8 @@ pub struct Head {
     pub hop: u8,
     pub kind: Kind,
     pub ecn: Ecn,
-    /// Whether a link stores SACK blocks for it separately.
-    pub has_sacks: bool,
+    /// Whether a link stores its options separately.
+    pub has_options: bool,
     /// Low bits of the time (ms) at which an ACK left the receiver; data echoes it.
     pub left: u16,
     /// Sequence number of data, or cumulative ACK number.
@@ -63,7 +72,7 @@ impl Head {
             hop: 0,
             kind,
             ecn: Ecn::default(),
-            has_sacks: false,
+            has_options: false,
             left: 0,
             seq: 0,
             timestamp: 0,
@@ -91,7 +100,7 @@ impl DerefMut for Packet {
 impl From<Head> for Packet {
     #[inline]
     fn from(head: Head) -> Self {
-        Self { head, sacks: SackBlocks::default() }
+        Self { head, sacks: SackBlocks::default(), ecn_option: EcnOption::default() }
     }
 }
 
@@ -106,22 +115,23 @@ impl Packet {
 
 impl leo_link::Packet for Packet {
     type Compact = Head;
-    type Extra = SackBlocks;
+    type Extra = Options;
 
     #[inline]
-    fn pack(mut self, extras: &mut VecDeque<SackBlocks>) -> Head {
-        self.head.has_sacks = !self.sacks.is_empty() || self.sacks.is_duplicate();
-        if self.head.has_sacks {
-            extras.push_back(self.sacks);
+    fn pack(mut self, extras: &mut VecDeque<Options>) -> Head {
+        let has_sacks = !self.sacks.is_empty() || self.sacks.is_duplicate();
+        self.head.has_options = has_sacks || !self.ecn_option.is_absent();
+        if self.head.has_options {
+            extras.push_back(Options { sacks: self.sacks, ecn: self.ecn_option });
         }
         self.head
     }
 
     #[inline]
-    fn unpack(head: Head, extras: &mut VecDeque<SackBlocks>) -> Self {
-        let sacks =
-            if head.has_sacks { extras.pop_front().unwrap_or_default() } else { SackBlocks::default() };
-        Self { head, sacks }
+    fn unpack(head: Head, extras: &mut VecDeque<Options>) -> Self {
+        let options =
+            if head.has_options { extras.pop_front().unwrap_or_default() } else { Options::default() };
+        Self { head, sacks: options.sacks, ecn_option: options.ecn }
     }
 
     #[inline]
@@ -187,6 +197,16 @@ mod tests {
         let came = under_way.map(|head| Packet::unpack(head, &mut extras));
         assert_eq!(came.map(|packet| packet.sacks), sent.map(|packet| packet.sacks));
         assert!(came.iter().all(|packet| packet.seq == plain.seq));
+    }
+
+    #[test]
+    fn the_counters_of_accurate_ecn_come_out_with_their_packet() {
+        let option = EcnOption::new(&[0, 7, 0, 9], true, 2);
+        let mut extras = VecDeque::new();
+        let under_way =
+            [ack(), Packet { ecn_option: option, ..ack() }].map(|packet| packet.pack(&mut extras));
+        let came = under_way.map(|head| Packet::unpack(head, &mut extras).ecn_option);
+        assert_eq!(came, [EcnOption::default(), option]);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! The scenario as JSON, which Python passes in. Unknown keys are errors.
 
 mod arrivals;
+mod ecn;
 mod queue;
 mod reverse;
 
 use serde::Deserialize;
 
 pub use arrivals::{ArrivalsSpec, SizeDistribution};
+pub use ecn::{EcnEnds, EcnSpec, EcnSupport};
 pub use queue::QueueSpec;
 pub use reverse::{FlowDirection, ReverseSpec};
 
@@ -156,9 +158,9 @@ pub struct FlowSpec {
     /// Number of equal flows.
     #[serde(default = "default_count")]
     pub count: u32,
-    /// Whether the flow uses ECN (RFC 3168).
+    /// The ECN that the flow's ends support.
     #[serde(default)]
-    pub ecn: bool,
+    pub ecn: EcnSpec,
     /// Linux's net.ipv4.tcp_rmem: minimum, default, maximum receive buffer in bytes; unlimited if absent.
     #[serde(default)]
     pub tcp_rmem: Option<[u64; 3]>,
@@ -331,7 +333,11 @@ impl Scenario {
             self.check(&format!("{at}.{name}"), either, "cannot be combined with rate_mbps")?;
         }
         self.validate_buffers(at, flow)?;
-        self.check(&format!("{at}.ecn"), !(flow.ecn && udp), "udp does not answer marks")?;
+        self.check(
+            &format!("{at}.ecn"),
+            !udp || flow.ecn == EcnSpec::default(),
+            "udp does not answer marks",
+        )?;
         let rate_ok = flow.rate_mbps.map_or(!udp, |rate| rate > 1e-3 && rate < 1e6);
         let rule =
             if udp { "udp needs one above 1e-3 and below 1e6" } else { "must be above 1e-3 and below 1e6" };

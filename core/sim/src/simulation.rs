@@ -1,6 +1,6 @@
 //! The event loop: packets, acknowledgements and timers in order of time.
 
-use leo_link::{Codepoint, Link, NEVER, Nanos, Offer};
+use leo_link::{Link, NEVER, Nanos, Offer};
 use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SYN_BYTES, timestamp_ms};
 
 use crate::control_loop;
@@ -287,7 +287,7 @@ impl Simulation {
     fn acknowledged(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        let marked = !flow.plain && flow.take_telemetry(&packet, self.now);
+        let marked = !flow.plain && flow.take_feedback(&packet, self.now);
         let left_ms = packet.left_ms(self.now);
         flow.echo_ms = left_ms;
         let ack = AckToSend {
@@ -359,7 +359,7 @@ impl Simulation {
             propagation,
             ..Head::new(Kind::Ack, ACK_BYTES, index, path)
         };
-        let mut packet = Packet { head, sacks: ack.sacks };
+        let mut packet = Packet { sacks: ack.sacks, ..head.into() };
         if !flow.plain {
             flow.give_ack(&mut packet, ack.marked);
         }
@@ -405,12 +405,7 @@ impl Simulation {
                     flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
                 }
                 let bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
-                // Linux: retransmissions are not ECN-capable.
-                let ecn = if !plain && flow.ecn && !transmit.retransmission {
-                    Ecn::of_data(Codepoint::Ect0, flow.sender.take_report())
-                } else {
-                    Ecn::default()
-                };
+                let ecn = if plain { Ecn::default() } else { flow.ecn_of(transmit.retransmission) };
                 send(link, transmit.seq, bytes, ecn);
             }
             debug_assert!(flow.sender.is_watched(self.now), "no timer covers the flight: {flow:?}");

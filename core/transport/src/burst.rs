@@ -52,6 +52,13 @@ pub fn whole_burst(rate: u64, min_rtt: Nanos) -> u32 {
     (((rate >> BURST_SHIFT) + more) / u64::from(SEGMENT_BYTES)).clamp(BURST_MIN, BURST_MAX) as u32
 }
 
+/// Return the packets in a burst of at most 250 µs at `rate` bytes/s. draft-briscoe-iccrg-prague-congestion-control-04 §2.5.2:
+/// "max_burst = pacing_rate * MAX_BURST_DELAY / MTU_BITS".
+#[inline]
+pub fn short_burst(rate: u64) -> u32 {
+    (rate / (4_000 * u64::from(SEGMENT_BYTES))).clamp(1, BURST_MAX) as u32
+}
+
 /// Return Linux's estimate of an unpaced sender's rate in bytes/s (tcp_update_pacing_rate): 1.2 windows per
 /// round trip, or two far below the threshold (`slow_start`). `srtt` is 0 before the first sample.
 #[inline]
@@ -95,6 +102,12 @@ mod tests {
     #[test]
     fn a_small_window_does_not_wait() {
         assert!(!Burst { available: 4, window: 12, ..STEADY }.should_wait());
+    }
+
+    #[test]
+    fn short_bursts_last_a_quarter_of_a_millisecond_and_are_never_empty() {
+        // 250 µs at 10 Mbit/s are a fifth of a packet; at 100 Mbit/s, two; at 1 Gbit/s, 21.
+        assert_eq!([10, 100, 1_000].map(|mbps| short_burst(mbps * 125_000)), [1, 2, 21]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Sequence numbers count packets of one maximum segment size. The caller drives the sender: it delivers ACKs
 //! and timer expiries, and takes packets out with [`Sender::transmit`].
 
+mod accurate_ecn;
 mod burst;
 mod delivery_rate;
 mod handshake;
@@ -25,6 +26,7 @@ mod supply;
 mod undo;
 mod window_usage;
 
+pub use accurate_ecn::{AccurateFeedback, Decoder, Echo, EcnOption, negotiate};
 pub use handshake::{Handshake, SYN_BYTES};
 pub use interval::IntervalCounters;
 pub use receive_window::ReceiveWindow;
@@ -34,7 +36,7 @@ pub use sack::{MAX_SACK_BLOCKS, SackBlocks};
 pub use send_buffer::SendBuffer;
 pub use sender::{Sender, SenderStats, Transmit};
 
-pub use leo_cc::{NEVER, Nanos, RateSample, SEGMENT_BYTES};
+pub use leo_cc::{EcnMode, NEVER, Nanos, RateSample, SEGMENT_BYTES};
 
 /// Return the time of the timestamp clock, in whole milliseconds (Linux's tcp_clock_ms).
 #[must_use]

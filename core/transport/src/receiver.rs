@@ -1,5 +1,6 @@
 //! The receiver: in-order delivery, selective and delayed ACKs (RFC 5681 §4.2, RFC 2018).
 
+use crate::accurate_ecn::{AccurateFeedback, Echo};
 use crate::ranges::RangeSet;
 use crate::receive_window::ReceiveWindow;
 use crate::recent_blocks::RecentBlocks;
@@ -59,6 +60,7 @@ pub struct Receiver {
     first_left_ms: u32,
     /// ACKs carry ECE.
     marked: bool,
+    accurate_ecn: Option<Box<Echo>>,
 }
 
 impl Receiver {
@@ -87,7 +89,13 @@ impl Receiver {
             window,
             first_left_ms: u32::MAX,
             marked: false,
+            accurate_ecn: None,
         }
+    }
+
+    /// Feed marks back by [`Receiver::feedback`] instead of ECE.
+    pub fn use_accurate_ecn(&mut self) {
+        self.accurate_ecn = Some(Box::new(Echo::new()));
     }
 
     /// Note that the SYN-ACK leaves at `now`.
@@ -132,6 +140,26 @@ impl Receiver {
             self.marked = true;
             self.quick = self.quick.max(2);
         }
+    }
+
+    /// Count the ECN bits and payload bytes of the packet that [`Receiver::on_data`] gets next.
+    pub fn on_ecn_bits(&mut self, ecn_bits: u8, payload_bytes: u32) {
+        if let Some(echo) = &mut self.accurate_ecn
+            && echo.on_packet(ecn_bits, payload_bytes)
+        {
+            self.quick = self.quick.max(1);
+        }
+    }
+
+    /// Return what `ack`, which leaves now, feeds back; `None` without accurate ECN.
+    pub fn feedback(&mut self, ack: &SackBlocks) -> Option<AccurateFeedback> {
+        self.accurate_ecn.as_mut().map(|echo| echo.feedback(ack.on_the_wire()))
+    }
+
+    /// The counters of accurate ECN, if in use.
+    #[must_use]
+    pub fn echo(&self) -> Option<&Echo> {
+        self.accurate_ecn.as_deref()
     }
 
     /// Take packet `seq`, sent at `timestamp`, at `now`; return the ACK if one is due. `echo_ms`: when the

@@ -1,5 +1,6 @@
 //! The sender: what to send next, what is lost, when to time out.
 
+mod marking;
 mod reading;
 mod recovery;
 mod sending;
@@ -9,6 +10,7 @@ mod unused;
 
 use leo_cc::{Ack, CongestionControl, Recovery, Scheme};
 
+use crate::accurate_ecn::Decoder;
 use crate::delivery_rate::DeliveryRate;
 use crate::idle::Starvation;
 use crate::interval::IntervalCounters;
@@ -123,6 +125,8 @@ pub struct Sender {
     asks_with_new: bool,
     /// The next new packet reports a reduction (CWR).
     reports_reduction: bool,
+    /// Accurate ECN, if negotiated.
+    accurate_ecn: Option<Box<Decoder>>,
     usage: WindowUsage,
     starvation: Starvation,
     fills_buffer: bool,
@@ -161,6 +165,7 @@ impl Sender {
             asking: 0,
             asks_with_new: false,
             reports_reduction: false,
+            accurate_ecn: None,
             usage: WindowUsage::default(),
             starvation: Starvation::default(),
             fills_buffer: false,
@@ -261,7 +266,9 @@ impl Sender {
             self.asking = 0;
         }
         self.end_probe(now, ack);
-        if ack.marked {
+        let newly_marked = self.newly_marked(ack, prior_una, delivered);
+        let marked = ack.marked || newly_marked > 0;
+        if marked {
             // Linux: a mark proves congestion, so the reduction stands.
             self.undo.end();
         }
@@ -271,7 +278,7 @@ impl Sender {
         }
 
         let newly_lost = self.detect_losses(now);
-        self.advance_state(now, delivered, advanced && newly_lost == 0, ack.marked);
+        self.advance_state(now, delivered, advanced && newly_lost == 0, marked);
 
         let may_grow = advanced && !matches!(self.state, State::Recovery { .. } | State::Cwr { .. });
         if may_grow {
@@ -283,6 +290,7 @@ impl Sender {
             acked: (self.board.una() - prior_una) as u32,
             delivered,
             sacked: self.board.sacked(),
+            marked: newly_marked,
             lost: newly_lost,
             una: self.board.una(),
             next: self.board.next(),

@@ -1,6 +1,8 @@
 //! A scheme in an agent's place: it sees every event, but its window moves only on command.
 
-use crate::{Ack, AtSending, Congestion, CongestionControl, Header, Hop, Nanos, SEGMENT_BYTES, Scheme};
+use crate::{
+    Ack, AtSending, Congestion, CongestionControl, EcnMode, Header, Hop, Nanos, SEGMENT_BYTES, Scheme,
+};
 
 const NANOS_PER_S: u128 = 1_000_000_000;
 
@@ -67,11 +69,12 @@ impl CongestionControl for Held {
     }
 
     forward! {
-        scheme: on_restart(now: Nanos, idle: Nanos), on_packet_lost(now: Nanos, packet: &AtSending),
+        scheme: on_ecn_mode(mode: EcnMode), on_restart(now: Nanos, idle: Nanos), on_packet_lost(now: Nanos, packet: &AtSending),
         on_congestion(kind: Congestion, now: Nanos), on_timeout(in_flight: u32),
         on_unused_window(window: u32, threshold: u32), on_undo(now: Nanos),
         on_telemetry(now: Nanos, hops: &[Hop]), on_recovered(now: Nanos), on_timer(now: Nanos);
-        header -> Option<Header>, next_timer -> Nanos, slow_start_threshold -> u32
+        header -> Option<Header>, next_timer -> Nanos, slow_start_threshold -> u32,
+        is_scalable -> bool
     }
 }
 

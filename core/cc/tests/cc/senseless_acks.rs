@@ -1,7 +1,7 @@
 //! No input makes a scheme panic, overflow or close its window.
 
 use leo_cc::{
-    Ack, AtSending, Congestion, CongestionControl, Context, Handover, Hop, MAX_HOPS, NAMES, Nanos,
+    Ack, AtSending, Congestion, CongestionControl, Context, EcnMode, Handover, Hop, MAX_HOPS, NAMES, Nanos,
     RateSample, Recovery, Scheme,
 };
 
@@ -50,6 +50,7 @@ fn ack(random: &mut Random, previous: &Ack) -> Ack {
         now,
         acked,
         delivered,
+        marked: random.pick(&[0, 0, 1, 300]),
         lost,
         una,
         next: previous.next.max(una + random.pick(&[0, 1, 500])),
@@ -104,6 +105,7 @@ fn no_scheme_breaks_whatever_it_is_told() {
             };
             let mut scheme = Scheme::by_name(name, &context).expect("it is a scheme");
             let mut last = Ack::default();
+            scheme.on_ecn_mode(random.pick(&[EcnMode::Off, EcnMode::Classic, EcnMode::Accurate]));
             scheme.on_start(0, random.pick(&[0, 1, 50 * MS]));
             for _ in 0..3_000 {
                 match random.below(62) {

@@ -12,6 +12,7 @@ mod laws_copa;
 mod laws_cross_traffic;
 mod laws_ecn;
 mod laws_geo;
+mod laws_l4s;
 mod laws_leo;
 mod laws_leocc;
 mod laws_leotcp;

@@ -66,6 +66,15 @@ fn illinois_alone() {
 }
 
 #[test]
+fn prague_alone() {
+    insta::assert_snapshot!(alone("prague"), @r"
+    cwnd 76 95 112 126 69 90 107 122 135 85 102 118 131 79 98 113 127 72 92 109
+    prague: sent 33135 delivered 32915 lost 146 retransmitted 146 timeouts 0
+    link: offered 33135 delivered 32915 dropped 146 lost 0 queued 41 in flight 33
+    ");
+}
+
+#[test]
 fn satcp_alone() {
     insta::assert_snapshot!(alone("satcp"), @r"
     cwnd 111 118 132 103 110 115 122 129 99 117 129 133 110 125 132 100 118 129 133 111

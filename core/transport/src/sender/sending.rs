@@ -4,7 +4,7 @@ use leo_cc::CongestionControl;
 
 use super::{Sender, Tail, Transmit};
 use crate::Nanos;
-use crate::burst::{Burst, unpaced_rate, whole_burst};
+use crate::burst::{Burst, short_burst, unpaced_rate, whole_burst};
 
 /// Linux's sch_fq and internal pacing leave the first packets of a connection unpaced (data_segs_out).
 const UNPACED: u64 = 10;
@@ -60,7 +60,13 @@ impl Sender {
             unpaced_rate(window, slow_start, self.rtt.smoothed())
         });
         let single = paced.is_some() && self.scheme.paces_single_packets();
-        let whole = if single { 1 } else { whole_burst(rate, self.rtt.min()) };
+        let whole = if single {
+            1
+        } else if paced.is_some() && self.scheme.paces_short_bursts() {
+            short_burst(rate)
+        } else {
+            whole_burst(rate, self.rtt.min())
+        };
         let available = window - in_flight;
         // Linux's tcp_cwnd_test: no burst exceeds half the window.
         let most = whole.min(available).min((window / 2).max(1));
@@ -89,10 +95,10 @@ impl Sender {
     }
 
     /// Return whether the new packet from [`Sender::transmit`] carries CWR (RFC 3168). With ECN, ask for
-    /// each.
+    /// each. RFC 9768 §3.1.5: a host in AccECN mode "MUST NOT set CWR" for it.
     #[inline]
     pub fn take_report(&mut self) -> bool {
-        std::mem::take(&mut self.reports_reduction)
+        std::mem::take(&mut self.reports_reduction) && self.accurate_ecn.is_none()
     }
 
     /// Whether to gather a larger burst first. Repairs never wait.

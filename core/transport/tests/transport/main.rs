@@ -1,5 +1,6 @@
 //! Tests of a sender and a receiver over a pipe, in one binary to link only once.
 
+mod accurate_ecn;
 mod chaos;
 mod ecn;
 mod endurance;

@@ -4,7 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use leo_cc::{CongestionControl, External, Scheme};
-use leo_transport::{AckToSend, NEVER, Nanos, ReceiveWindow, Receiver, SendBuffer, Sender};
+use leo_transport::{
+    AccurateFeedback, AckToSend, EcnMode, NEVER, Nanos, ReceiveWindow, Receiver, SEGMENT_BYTES, SendBuffer,
+    Sender,
+};
 
 pub const MS: Nanos = 1_000_000;
 /// Linux's TCP_RTO_MAX; RFC 6298 §2.5 allows such a bound.
@@ -44,6 +47,12 @@ pub struct Pipe {
     back: Box<dyn FnMut(Nanos) -> Fate>,
     /// ACKs sent, each with the window edge that it announces.
     acks: Vec<(AckToSend, Option<u64>)>,
+    /// The feedback of these ACKs with accurate ECN, and the receiver's counters then: packets and bytes with CE.
+    pub feedback: Vec<(AccurateFeedback, [u64; 2])>,
+    /// Indices of the ACKs that have arrived.
+    pub arrived: Vec<usize>,
+    /// Whether the path removes the AccECN option.
+    pub strips_options: bool,
     events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
     order: u64,
     /// Timeouts since the cumulative ACK last advanced.
@@ -95,6 +104,9 @@ impl Pipe {
             send_buffer: None,
             back: Box::new(back),
             acks: Vec::new(),
+            feedback: Vec::new(),
+            arrived: Vec::new(),
+            strips_options: false,
             events: BinaryHeap::new(),
             order: 0,
             silence: 0,
@@ -110,6 +122,12 @@ impl Pipe {
     pub fn limit(&mut self, window: ReceiveWindow) {
         self.receiver = Receiver::with_window(window);
         self.limited = true;
+    }
+
+    /// Let both ends use accurate ECN. Call before the first packet.
+    pub fn use_accurate_ecn(&mut self) {
+        self.sender.use_ecn(EcnMode::Accurate);
+        self.receiver.use_accurate_ecn();
     }
 
     /// Run until `until`, checking the invariants after each event.
@@ -164,7 +182,9 @@ impl Pipe {
     fn arrive(&mut self, event: Event) {
         match event {
             Event::Data { seq, timestamp, echo_ms, answered, marked } => {
-                if answered || marked {
+                if self.receiver.echo().is_some() {
+                    self.receiver.on_ecn_bits(if marked { 0b11 } else { 0b01 }, SEGMENT_BYTES);
+                } else if answered || marked {
                     self.receiver.on_ecn(answered, marked);
                 }
                 let ack = self.receiver.on_data(self.now, seq, timestamp, echo_ms);
@@ -173,6 +193,11 @@ impl Pipe {
             Event::Ack(index) => {
                 let (ack, edge) = &self.acks[index];
                 self.echo_ms = self.echo_ms.max(ack.left_ms);
+                if let Some((feedback, _)) = self.feedback.get(index) {
+                    let option = if self.strips_options { Default::default() } else { feedback.option };
+                    self.sender.hear(AccurateFeedback { option, ..*feedback });
+                    self.arrived.push(index);
+                }
                 let rtt = self.sender.on_ack(self.now, ack);
                 self.rtts.extend(rtt);
                 if let Some(edge) = *edge {
@@ -193,6 +218,10 @@ impl Pipe {
 
     fn answer(&mut self, ack: Option<AckToSend>) {
         let Some(ack) = ack else { return };
+        if let Some(feedback) = self.receiver.feedback(&ack.sacks) {
+            let counters = self.receiver.echo().map(|echo| [echo.marked_packets(), echo.bytes(0b11)]);
+            self.feedback.push((feedback, counters.unwrap_or_default()));
+        }
         self.acks.push((ack, self.limited.then(|| self.receiver.edge())));
         for delay in (self.back)(self.now) {
             self.schedule(self.now + delay, Event::Ack(self.acks.len() - 1));
