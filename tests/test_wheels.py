@@ -109,8 +109,9 @@ def run(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Ru
 def shows_that_all_works(run: Run) -> None:
     run("-c", EPISODE)
     leogym = ("-m", "leogym")
-    run(*leogym, "train", "--agent", "astraea", "--steps", "2000", "--out", "x")
-    run(*leogym, "evaluate", "leo-single", "--schemes", "cubic,mine=x/policy", "--quick", "--out", "y")
+    run(*leogym, "train", "--agent", "astraea", "--steps", "500", "--out", "x")
+    evaluate = ("evaluate", "leo-single", "--quick", "--repeats", "1", "--schemes", "cubic,mine=x/policy")
+    run(*leogym, *evaluate, "--out", "y")
     run(*leogym, "traces", "build", "sd-ny-isl", "--duration", "60", "--out", "p.csv")
     made = ("x/policy/policy.onnx", "y/report.html", "y/runs.parquet", "p.csv")
     sizes = run("-c", f"from os import stat; print(*(stat(name).st_size for name in {made}))")

@@ -45,10 +45,10 @@ serve
 echo "served: $(names)"
 for scheme in NAMES; do
     now=$(awk '{printf "%.0f", $1 * 1e9}' /proc/uptime)
-    echo $now | traffic receive tcp 127.0.0.1 5000 reno /tmp/log 0 0 0 3000000000 >/tmp/receiver 2>&1 &
+    echo $now | traffic receive tcp 127.0.0.1 5000 reno /tmp/log 0 0 0 500000000 >/tmp/receiver 2>&1 &
     receiver=$!
     until grep -qs ready /tmp/receiver; do sleep 0.1; done
-    echo $now | traffic send tcp 127.0.0.1 5000 $scheme /tmp/sent 0 0 0 3000000000 0 0 2>&1 &
+    echo $now | traffic send tcp 127.0.0.1 5000 $scheme /tmp/sent 0 0 0 500000000 0 0 2>&1 &
     wait $receiver $!
     echo "$scheme: $(tail -c 8 /tmp/log | /bin/busybox od -An -tu8 | tr -d ' ') bytes"
 done

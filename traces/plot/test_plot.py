@@ -118,8 +118,7 @@ def _ink(page: Page, canvas: str) -> list[int]:
     )
 
 
-@pytest.mark.parametrize("width", [1366, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1366, "light"), (390, "dark")])
 def test_the_globe_plays_on_a_laptop_and_a_phone(page_file: Path, browser: Browser, width: int, scheme: str):
     page, complaints, requests = _open(browser, page_file, width, scheme)
     page.click("#play")
