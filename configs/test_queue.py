@@ -22,6 +22,13 @@ VALUES: dict[str, Any] = {
     "depth_packets": 50,
     "bandwidth_mbps": 5.0,
     "rtt_ms": 50.0,
+    "alpha_hz": 0.2,
+    "beta_hz": 2.0,
+    "coupling": 3,
+    "step_ms": 0.5,
+    "classic_percent": 20,
+    "any_ect": True,
+    "drop_overload": False,
 }
 
 

@@ -20,8 +20,9 @@ pub use link::{Departure, Link, LinkStats, Offer, Packet};
 pub use loss::Loss;
 pub use path_trace::{Event, PathTrace, Row, Stretch, TraceError};
 pub use queue::{
-    Cake, CakeSettings, Codel, CodelSettings, Discipline, DropTail, FqCodel, FqCodelSettings, FqPie,
-    FqPieSettings, Gateway, HeadDrop, Managed, Pie, PieSettings, QueueKind, Sfq, SfqSettings, Tally, Waiting,
+    Cake, CakeSettings, Codel, CodelSettings, Discipline, DropTail, DualPi2, DualPi2Settings, FqCodel,
+    FqCodelSettings, FqPie, FqPieSettings, Gateway, HeadDrop, Managed, Pie, PieSettings, QueueKind, Sfq,
+    SfqSettings, Tally, Waiting,
 };
 pub use schedule::{Direction, Schedule, Span, UNLIMITED};
 pub use server::{Server, Transmission};

@@ -28,7 +28,8 @@ Uplink leaves the shell, downlink enters it; options without a direction apply t
                         capacity in Mbit/s of whole IP packets, replaces the trace's; 'unlimited' never queues
   --delay-ms D          one-way propagation, replaces a path trace
   --start-s S           start S seconds into the trace (0)
-  --queue KIND          droptail, head_drop, gateway, sfq, codel, fq_codel, pie, fq_pie or cake (droptail)
+  --queue KIND          droptail, head_drop, gateway, sfq, codel, fq_codel, pie, fq_pie, cake
+                        or dualpi2 (droptail)
   --queue-packets N, --queue-bytes N, --queue-bdp X
                         queue size; X in bandwidth-delay products at the start (droptail, head_drop: 1 BDP; others: Linux's)
   --outage hold|drop    packets that wait or arrive during the trace's outages wait for their end, or are lost
@@ -332,7 +333,7 @@ mod tests {
             ),
             (
                 "t.csv --queue red",
-                "--queue: \"red\": must be one of droptail, head_drop, gateway, sfq, codel, fq_codel, pie, fq_pie, cake",
+                "--queue: \"red\": must be one of droptail, head_drop, gateway, sfq, codel, fq_codel, pie, fq_pie, cake, dualpi2",
             ),
             ("t.csv --quue red", "--quue: unknown option (--help lists them)"),
         ] {

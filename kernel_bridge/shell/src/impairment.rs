@@ -4,9 +4,9 @@ use std::fs;
 use std::sync::Arc;
 
 use leo_link::{
-    Cake, CakeSettings, Codel, CodelSettings, Direction, DropTail, FqCodel, FqCodelSettings, FqPie,
-    FqPieSettings, Gateway, HeadDrop, Jitter, Link, Loss, Managed, Nanos, PathTrace, Pie, PieSettings,
-    QueueKind, Schedule, Sfq, SfqSettings, Span, UNLIMITED,
+    Cake, CakeSettings, Codel, CodelSettings, Direction, DropTail, DualPi2, DualPi2Settings, FqCodel,
+    FqCodelSettings, FqPie, FqPieSettings, Gateway, HeadDrop, Jitter, Link, Loss, Managed, Nanos, PathTrace,
+    Pie, PieSettings, QueueKind, Schedule, Sfq, SfqSettings, Span, UNLIMITED,
 };
 
 use crate::arguments::{Arguments, Path, QueueSize};
@@ -123,6 +123,10 @@ fn discipline(arguments: &Arguments, size: DropTail, seed: u64) -> Option<Manage
         QueueKind::Sfq => {
             Managed::Sfq(Sfq::new(SfqSettings { limit: packets, ..SfqSettings::default() }, seed))
         }
+        QueueKind::DualPi2 => Managed::DualPi2(DualPi2::new(
+            DualPi2Settings { limit: packets, ..DualPi2Settings::default() },
+            seed,
+        )),
         QueueKind::Cake => {
             let memory_limit = (arguments.queue_size != QueueSize::Default).then_some(bytes);
             Managed::Cake(Cake::new(CakeSettings { memory_limit, ..CakeSettings::default() }, seed))

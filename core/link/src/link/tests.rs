@@ -13,8 +13,8 @@ use proptest::prelude::*;
 use self::model::Model;
 use super::*;
 use crate::queue::{
-    Cake, CakeSettings, Codel, CodelSettings, FqCodel, FqCodelSettings, FqPie, FqPieSettings, HeadDrop, Pie,
-    PieSettings, Sfq, SfqSettings,
+    Cake, CakeSettings, Codel, CodelSettings, DualPi2, DualPi2Settings, FqCodel, FqCodelSettings, FqPie,
+    FqPieSettings, HeadDrop, Pie, PieSettings, Sfq, SfqSettings,
 };
 use crate::schedule::{Direction, UNLIMITED};
 use crate::{Event, PathTrace, Row};
@@ -71,6 +71,14 @@ impl Packet for Probe {
     fn flow(&self) -> u32 {
         (self.id % FLOWS) as u32
     }
+
+    fn codepoint(&self) -> Codepoint {
+        [Codepoint::NotEct, Codepoint::Ect1, Codepoint::Ect0][self.id % FLOWS]
+    }
+
+    fn mark_congestion(&mut self) -> bool {
+        self.codepoint().is_capable()
+    }
 }
 
 /// Probes belong to this many flows in turn.
@@ -89,7 +97,8 @@ fn managed(kind: usize) -> Managed<Probe> {
         2 => Managed::Pie(Pie::new(30, pie, 1)),
         3 => Managed::FqPie(FqPie::new(FqPieSettings { limit: 30, ..FqPieSettings::default() }, 1)),
         4 => Managed::HeadDrop(HeadDrop::new(DropTail::of_packets(30))),
-        5 => Managed::Sfq(Sfq::new(SfqSettings { limit: 30, ..SfqSettings::default() }, 1)),
+        5 => Managed::DualPi2(DualPi2::new(DualPi2Settings { limit: 30, ..DualPi2Settings::default() }, 1)),
+        6 => Managed::Sfq(Sfq::new(SfqSettings { limit: 30, ..SfqSettings::default() }, 1)),
         _ => Managed::Cake(Cake::new(cake, 1)),
     }
 }
@@ -251,7 +260,7 @@ proptest! {
         parts in parts(),
         offset in 0_u64..100_000_000,
         offers in offers(),
-        kind in 0_usize..7,
+        kind in 0_usize..8,
         jitter in prop_oneof![Just(0), 0_u64..500_000],
     ) {
         // At very low rates a packet takes hours, during which controllers update every 15 ms.

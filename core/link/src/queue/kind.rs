@@ -1,6 +1,6 @@
 //! The names of the queue disciplines, and their default sizes.
 
-use super::{DropTail, FqCodelSettings, FqPieSettings, SfqSettings};
+use super::{DropTail, DualPi2Settings, FqCodelSettings, FqPieSettings, SfqSettings};
 
 /// Queue disciplines. Those of Linux have their names in tc(8), except that `head_drop` is `pfifo_head_drop` there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub enum QueueKind {
     FqPie,
     /// CAKE.
     Cake,
+    /// DualPI2 (RFC 9332).
+    DualPi2,
 }
 
 /// "The queue can grow up to 36 MBytes" (Peters et al., HyStart over satellite, section 4).
@@ -35,7 +37,7 @@ const CAKE_BYTES: u64 = 4 << 20;
 
 impl QueueKind {
     /// Every discipline with its name.
-    pub const ALL: [(&'static str, Self); 9] = [
+    pub const ALL: [(&'static str, Self); 10] = [
         ("droptail", Self::Droptail),
         ("head_drop", Self::HeadDrop),
         ("gateway", Self::Gateway),
@@ -45,6 +47,7 @@ impl QueueKind {
         ("pie", Self::Pie),
         ("fq_pie", Self::FqPie),
         ("cake", Self::Cake),
+        ("dualpi2", Self::DualPi2),
     ];
 
     /// The discipline called `name`.
@@ -69,6 +72,7 @@ impl QueueKind {
             Self::Codel | Self::Pie => Some(DropTail::of_packets(SINGLE_PACKETS)),
             Self::FqCodel => Some(DropTail::of_packets(FqCodelSettings::default().limit)),
             Self::FqPie => Some(DropTail::of_packets(FqPieSettings::default().limit)),
+            Self::DualPi2 => Some(DropTail::of_packets(DualPi2Settings::default().limit)),
             Self::Cake => Some(DropTail::of_bytes(CAKE_BYTES)),
         }
     }

@@ -3,6 +3,7 @@
 mod cake;
 mod codel;
 mod droptail;
+mod dualpi2;
 mod fq_codel;
 mod fq_pie;
 mod gateway;
@@ -16,6 +17,7 @@ mod sfq;
 pub use cake::{Cake, CakeSettings};
 pub use codel::{Codel, CodelSettings};
 pub use droptail::DropTail;
+pub use dualpi2::{DualPi2, DualPi2Settings};
 pub use fq_codel::{FqCodel, FqCodelSettings};
 pub use fq_pie::{FqPie, FqPieSettings};
 pub use gateway::Gateway;
@@ -68,6 +70,7 @@ pub trait Discipline<P: Packet> {
 pub enum Managed<P> {
     Cake(Cake<P>),
     Codel(Codel<P>),
+    DualPi2(DualPi2<P>),
     FqCodel(FqCodel<P>),
     FqPie(FqPie<P>),
     HeadDrop(HeadDrop<P>),
@@ -80,6 +83,7 @@ macro_rules! dispatch {
         match $self {
             Self::Cake($queue) => $call,
             Self::Codel($queue) => $call,
+            Self::DualPi2($queue) => $call,
             Self::FqCodel($queue) => $call,
             Self::FqPie($queue) => $call,
             Self::HeadDrop($queue) => $call,

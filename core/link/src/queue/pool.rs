@@ -71,6 +71,10 @@ impl<P> Pool<P> {
         self.count_in(fifo, bytes);
     }
 
+    pub fn first(&self, fifo: &Fifo) -> Option<&Waiting<P>> {
+        self.nodes.get(fifo.head as usize)?.waiting.as_ref()
+    }
+
     pub fn pop(&mut self, fifo: &mut Fifo) -> Option<Waiting<P>> {
         let index = fifo.head;
         let node = self.nodes.get_mut(index as usize)?;
@@ -140,6 +144,7 @@ mod tests {
                     }
                 }
                 for (fifo, model) in fifos.iter().zip(&model) {
+                    prop_assert_eq!(pool.first(fifo).map(|first| &first.packet), model.front());
                     prop_assert_eq!(fifo.packets as usize, model.len());
                     prop_assert_eq!(fifo.bytes, model.iter().map(|&bytes| u64::from(bytes)).sum::<u64>());
                 }

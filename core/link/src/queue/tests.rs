@@ -5,16 +5,20 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Codepoint;
+
+mod dualpi2;
 
 const MS: Nanos = 1_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Probe {
-    flow: u32,
-    id: u64,
+pub(super) struct Probe {
+    pub(super) flow: u32,
+    pub(super) id: u64,
     bytes: u32,
-    capable: bool,
-    marked: bool,
+    pub(super) capable: bool,
+    pub(super) low: bool,
+    pub(super) marked: bool,
 }
 
 impl Packet for Probe {
@@ -33,17 +37,24 @@ impl Packet for Probe {
     fn flow(&self) -> u32 {
         self.flow
     }
+    fn codepoint(&self) -> Codepoint {
+        match (self.capable, self.low) {
+            (false, _) => Codepoint::NotEct,
+            (true, true) => Codepoint::Ect1,
+            (true, false) => Codepoint::Ect0,
+        }
+    }
     fn mark_congestion(&mut self) -> bool {
         self.marked |= self.capable;
         self.capable
     }
 }
 
-fn probe(flow: u32, id: u64, bytes: u32) -> Probe {
-    Probe { flow, id, bytes, capable: false, marked: false }
+pub(super) fn probe(flow: u32, id: u64, bytes: u32) -> Probe {
+    Probe { flow, id, bytes, capable: false, low: false, marked: false }
 }
 
-fn put(queue: &mut impl Discipline<Probe>, packet: Probe, now: Nanos, tally: &mut Tally) {
+pub(super) fn put(queue: &mut impl Discipline<Probe>, packet: Probe, now: Nanos, tally: &mut Tally) {
     queue.enqueue(Waiting { packet, bytes: packet.bytes, since: now }, now, tally);
 }
 
@@ -52,6 +63,7 @@ fn all_kinds() -> Vec<Managed<Probe>> {
     vec![
         Managed::Cake(Cake::new(cake, 1)),
         Managed::Codel(Codel::new(40, CodelSettings::default())),
+        Managed::DualPi2(DualPi2::new(DualPi2Settings { limit: 40, ..DualPi2Settings::default() }, 1)),
         Managed::FqCodel(FqCodel::new(FqCodelSettings { limit: 40, ..FqCodelSettings::default() }, 1)),
         Managed::FqPie(FqPie::new(FqPieSettings { limit: 40, ..FqPieSettings::default() }, 1)),
         Managed::HeadDrop(HeadDrop::new(DropTail::of_packets(40))),
@@ -201,7 +213,7 @@ fn head_drop_keeps_what_is_on_the_transmitter_and_refuses_what_does_not_fit_besi
 fn flow_queues_share_bytes_whatever_the_size_of_packets() {
     // RFC 8290 §4.2: deficit round robin counts bytes.
     for mut queue in all_kinds() {
-        if matches!(queue, Managed::Codel(_) | Managed::HeadDrop(_) | Managed::Pie(_)) {
+        if matches!(queue, Managed::Codel(_) | Managed::DualPi2(_) | Managed::HeadDrop(_) | Managed::Pie(_)) {
             continue;
         }
         let mut tally = Tally::default();

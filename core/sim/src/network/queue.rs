@@ -1,8 +1,9 @@
 //! Builds a queue discipline from its specification.
 
 use leo_link::{
-    Cake, CakeSettings, Codel, CodelSettings, DropTail, FqCodel, FqCodelSettings, FqPie, FqPieSettings,
-    Gateway, HeadDrop, Link, Managed, Nanos, Pie, PieSettings, QueueKind, Sfq, SfqSettings,
+    Cake, CakeSettings, Codel, CodelSettings, DropTail, DualPi2, DualPi2Settings, FqCodel, FqCodelSettings,
+    FqPie, FqPieSettings, Gateway, HeadDrop, Link, Managed, Nanos, Pie, PieSettings, QueueKind, Sfq,
+    SfqSettings,
 };
 use leo_transport::PACKET_BYTES;
 
@@ -42,6 +43,7 @@ pub fn install(link: Link<Packet>, queue: &QueueSpec, seed: u64) -> Link<Packet>
         QueueKind::Pie => Managed::Pie(Pie::new(packets, pie(queue), seed)),
         QueueKind::FqPie => Managed::FqPie(FqPie::new(fq_pie(queue, packets), seed)),
         QueueKind::Cake => Managed::Cake(Cake::new(cake(queue, bytes), seed)),
+        QueueKind::DualPi2 => Managed::DualPi2(DualPi2::new(dualpi2(queue, packets), seed)),
     };
     link.managed_by(managed)
 }
@@ -66,6 +68,22 @@ fn pie(queue: &QueueSpec) -> PieSettings {
         alpha: queue.alpha.unwrap_or(default.alpha),
         beta: queue.beta.unwrap_or(default.beta),
         ecn: queue.ecn.unwrap_or(default.ecn),
+    }
+}
+
+fn dualpi2(queue: &QueueSpec, limit: u64) -> DualPi2Settings {
+    let default = DualPi2Settings::default();
+    DualPi2Settings {
+        limit,
+        target: time(queue.target_ms, default.target),
+        update: time(queue.tupdate_ms, default.update),
+        alpha_hz: queue.alpha_hz.unwrap_or(default.alpha_hz),
+        beta_hz: queue.beta_hz.unwrap_or(default.beta_hz),
+        coupling: queue.coupling.unwrap_or(default.coupling),
+        step: time(queue.step_ms, default.step),
+        classic_percent: queue.classic_percent.unwrap_or(default.classic_percent),
+        any_ect: queue.any_ect.unwrap_or(default.any_ect),
+        drop_overload: queue.drop_overload.unwrap_or(default.drop_overload),
     }
 }
 

@@ -37,6 +37,27 @@ pub struct QueueSpec {
     /// PIE: weight of the delay's change.
     #[serde(default)]
     pub beta: Option<u32>,
+    /// DualPI2: weight of the delay's deviation from the target, in Hz.
+    #[serde(default)]
+    pub alpha_hz: Option<f64>,
+    /// DualPI2: weight of the delay's change, in Hz.
+    #[serde(default)]
+    pub beta_hz: Option<f64>,
+    /// DualPI2: marks in the L queue per square root of drops in the C queue.
+    #[serde(default)]
+    pub coupling: Option<u32>,
+    /// DualPI2: the L queue marks packets that waited longer, in ms.
+    #[serde(default)]
+    pub step_ms: Option<f64>,
+    /// DualPI2: the C queue's share of the capacity while both are busy, in percent.
+    #[serde(default)]
+    pub classic_percent: Option<u32>,
+    /// DualPI2: all ECN-capable packets belong into the L queue.
+    #[serde(default)]
+    pub any_ect: Option<bool>,
+    /// DualPI2: drop on overload, not only when full.
+    #[serde(default)]
+    pub drop_overload: Option<bool>,
     /// Mark packets of ECN flows instead of dropping them.
     #[serde(default)]
     pub ecn: Option<bool>,
@@ -72,6 +93,17 @@ const fn knobs(kind: QueueKind) -> &'static [&'static str] {
             &["target_ms", "tupdate_ms", "alpha", "beta", "ecn", "flows", "quantum_bytes", "memory_bytes"]
         }
         QueueKind::Cake => &["bandwidth_mbps", "rtt_ms", "memory_bytes"],
+        QueueKind::DualPi2 => &[
+            "target_ms",
+            "tupdate_ms",
+            "alpha_hz",
+            "beta_hz",
+            "coupling",
+            "step_ms",
+            "classic_percent",
+            "any_ect",
+            "drop_overload",
+        ],
     }
 }
 
@@ -92,6 +124,13 @@ impl QueueSpec {
             ("tupdate_ms", self.tupdate_ms.is_some()),
             ("alpha", self.alpha.is_some()),
             ("beta", self.beta.is_some()),
+            ("alpha_hz", self.alpha_hz.is_some()),
+            ("beta_hz", self.beta_hz.is_some()),
+            ("coupling", self.coupling.is_some()),
+            ("step_ms", self.step_ms.is_some()),
+            ("classic_percent", self.classic_percent.is_some()),
+            ("any_ect", self.any_ect.is_some()),
+            ("drop_overload", self.drop_overload.is_some()),
             ("ecn", self.ecn.is_some()),
             ("flows", self.flows.is_some()),
             ("quantum_bytes", self.quantum_bytes.is_some()),
@@ -126,6 +165,7 @@ impl Scenario {
             ("interval_ms", queue.interval_ms),
             ("tupdate_ms", queue.tupdate_ms),
             ("rtt_ms", queue.rtt_ms),
+            ("step_ms", queue.step_ms),
         ];
         for (name, value) in times {
             let ok = value.is_none_or(|value| (0.001..=1e6).contains(&value));
@@ -134,6 +174,13 @@ impl Scenario {
         let weight_ok = |value: Option<u32>| value.is_none_or(|value| value <= 32);
         self.check(&format!("{at}.alpha"), weight_ok(queue.alpha), "must be at most 32")?;
         self.check(&format!("{at}.beta"), weight_ok(queue.beta), "must be at most 32")?;
+        let gain_ok = |value: Option<f64>| value.is_none_or(|value| value > 0.0 && value <= 1e3);
+        self.check(&format!("{at}.alpha_hz"), gain_ok(queue.alpha_hz), "must be above 0 and at most 1000")?;
+        self.check(&format!("{at}.beta_hz"), gain_ok(queue.beta_hz), "must be above 0 and at most 1000")?;
+        let coupling_ok = queue.coupling.is_none_or(|factor| (1..=255).contains(&factor));
+        self.check(&format!("{at}.coupling"), coupling_ok, "must be within 1 and 255")?;
+        let percent_ok = queue.classic_percent.is_none_or(|percent| percent <= 100);
+        self.check(&format!("{at}.classic_percent"), percent_ok, "must be at most 100")?;
         let flows_ok = queue.flows.is_none_or(|flows| (1..=65_536).contains(&flows));
         self.check(&format!("{at}.flows"), flows_ok, "must be within 1 and 65536")?;
         let quantum_ok = queue.quantum_bytes.is_none_or(|bytes| (64..=1 << 20).contains(&bytes));

@@ -36,7 +36,8 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
             "fq_codel",
             "pie",
             "fq_pie",
-            "cake"
+            "cake",
+            "dualpi2"
         ]),
     ];
     let queue = (size, kind).prop_map(|(mut queue, kind)| {
@@ -407,7 +408,7 @@ fn an_outage_across_the_wrap_stops_traffic_for_as_long_as_it_lasts() {
 #[test]
 fn looking_at_a_run_does_not_change_it() {
     // Telemetry reports queues at the time when packets left them, not at the time of a query.
-    for kind in ["droptail", "head_drop", "codel", "fq_pie", "cake"] {
+    for kind in ["droptail", "head_drop", "codel", "fq_pie", "cake", "dualpi2"] {
         let scenario = json!({
             "duration_s": 4.0,
             "links": {"b": {"rate_mbps": 5.42, "delay_ms": 42.3, "queue": {"kind": kind, "bdp": 3.35}}},
