@@ -38,9 +38,9 @@ class Queue(Strict):
     Unspecified parameters use Linux's defaults; ``droptail`` and ``head_drop`` without a size hold one BDP.
     """
 
-    kind: Literal["droptail", "head_drop", "gateway", "sfq", "codel", "fq_codel", "pie", "fq_pie", "cake", "dualpi2"] = (
-        "droptail"
-    )
+    kind: Literal[
+        "droptail", "head_drop", "gateway", "sfq", "codel", "fq_codel", "pie", "fq_pie", "cake", "dualpi2"
+    ] = "droptail"
     """``head_drop``, when full, drops the oldest waiting packet, like tc's ``pfifo_head_drop``. ``gateway``
     is a GEO gateway's buffer: it drops a quarter of arrivals while it is over half full."""
     bdp: Annotated[float, Range(gt=0, lt=1e6)] | None = None

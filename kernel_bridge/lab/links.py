@@ -43,8 +43,19 @@ _KNOBS = {
     "depth_packets": "depth",
     "bandwidth_mbps": "bandwidth",
     "rtt_ms": "rtt",
+    "alpha_hz": "alpha",
+    "beta_hz": "beta",
+    "coupling": "coupling_factor",
+    "step_ms": "step_thresh",
+    "classic_percent": "classic_protection",
 }
 """A discipline's parameters: the scenario's names and tc's."""
+_SWITCHES = {
+    "ecn": ("ecn", "noecn"),
+    "any_ect": ("any_ect", "l4s_ect"),
+    "drop_overload": ("drop_on_overload", "overflow"),
+}
+"""Parameters that are on or off: tc's words for both."""
 
 
 class LeoInGuest(LeoLinks):
@@ -182,8 +193,9 @@ def _knobs(queue: Queue, where: str) -> Iterator[str]:
             raise InputError(f"{where}.queue.flows: tc's sfq has no such setting")
         unit = {"ms": "ms", "mbps": "mbit"}.get(knob.rsplit("_", 1)[-1], "")
         yield from (name, f"{value:.9g}{unit}")
-    if queue.ecn is not None:
-        yield "ecn" if queue.ecn else "noecn"
+    for knob, words in _SWITCHES.items():
+        if (value := getattr(queue, knob)) is not None:
+            yield words[0] if value else words[1]
 
 
 def missing() -> str | None:

@@ -14,7 +14,7 @@ WANTED = (
     *("tcp_bbr", "tcp_bic", "tcp_cdg", "tcp_highspeed", "tcp_htcp", "tcp_hybla", "tcp_illinois", "tcp_lp"),
     *("tcp_nv", "tcp_scalable", "tcp_vegas", "tcp_veno", "tcp_westwood", "tcp_yeah"),
     *("sch_netem", "sch_tbf", "sch_fq", "sch_codel", "sch_fq_codel", "sch_cake", "sch_pie", "sch_fq_pie"),
-    *("sch_sfq", "sch_ingress", "cls_bpf"),
+    *("sch_sfq", "sch_dualpi2", "sch_ingress", "cls_bpf"),
 )
 """Modules for devices, mm-leo's address translation, schemes, disciplines and losses."""
 FOR_JOBS = "qemu_fw_cfg"  # the guest loads it when there is a job

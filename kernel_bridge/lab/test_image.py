@@ -2,6 +2,8 @@
 
 import gzip
 import lzma
+import shutil
+import subprocess
 
 import pytest
 
@@ -57,6 +59,9 @@ def test_a_compressed_kernel_is_found_behind_its_loader():
     kernel = b"\x7fELF" + bytes(range(256)) * 9
     for pack in (lzma.compress, gzip.compress):
         assert uncompressed(b"loader" * 99 + pack(kernel)) == kernel
+    if shutil.which("zstd"):
+        packed = subprocess.run(["zstd", "-cq"], input=kernel, capture_output=True, check=True).stdout
+        assert uncompressed(b"loader" * 99 + packed + b"loader") == kernel
     assert uncompressed(kernel) == kernel
 
 

@@ -16,7 +16,7 @@ from leogym.kernel_bridge.runner.plan import Plan, PlannedLink
 from leogym.kernel_bridge.shell import leo as mm_leo
 from leogym.kernel_bridge.shell.leo import NAME
 
-QUEUES = ("droptail", "head_drop", "codel", "fq_codel", "pie", "cake", "sfq", "gateway")
+QUEUES = ("droptail", "head_drop", "codel", "fq_codel", "pie", "cake", "sfq", "dualpi2", "gateway")
 UNLIMITED = "unlimited"
 
 

@@ -65,7 +65,7 @@ def test_a_link_without_a_trace_never_changes():
 def test_a_queue_without_a_size_has_the_disciplines_default():
     sizes = {
         kind: _planned(1.0, rate_mbps=12.0, delay_ms=25.0, queue={"kind": kind})
-        for kind in ("droptail", "head_drop", "codel", "fq_codel", "sfq", "cake", "gateway")
+        for kind in ("droptail", "head_drop", "codel", "fq_codel", "sfq", "cake", "dualpi2", "gateway")
     }
     found = {kind: (link.limit_packets, link.limit_bytes) for kind, link in sizes.items()}
     assert found == {
@@ -75,6 +75,7 @@ def test_a_queue_without_a_size_has_the_disciplines_default():
         "fq_codel": (10_240, None),
         "sfq": (127, None),
         "cake": (None, 4 << 20),
+        "dualpi2": (10_000, None),
         "gateway": (None, 36_000_000),
     }
 

@@ -159,7 +159,7 @@ def test_a_full_queue_drops_and_the_log_counts_every_packet(tmp_path):
     assert json.loads(lines[-1].removeprefix("# ")) == report
 
 
-@pytest.mark.parametrize("queue", ["head_drop", "codel", "fq_codel", "pie", "cake", "sfq"])
+@pytest.mark.parametrize("queue", ["head_drop", "codel", "fq_codel", "pie", "cake", "sfq", "dualpi2"])
 def test_behind_every_discipline_packets_are_accounted_for_and_a_flow_keeps_its_order(tmp_path, queue):
     link = ["--rate-mbps=10", "--delay-ms=1", f"--queue={queue}", "--queue-packets=40"]
     numbers, _, report = downloaded(tmp_path, link, count=300, payload=1472, gap_us=0)
