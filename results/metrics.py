@@ -174,6 +174,18 @@ METRICS: dict[str, Metric] = {
     )
 }
 
+ORACLE_SHARE = Metric(
+    "oracle_share",
+    "Share of the oracle’s power",
+    "%",
+    1,
+    "higher",
+    "Power over the mean power of the scheme oracle, which knows its path, in the same scenario. A path on "
+    "which nobody reaches a power of 1 is read by it.",
+    scale=100.0,
+)
+"""A metric of ``summary.csv`` alone, for scenarios that the oracle also ran."""
+
 WHOLE = ("utilization", "goodput_ratio", "jain", "shared_delay_inflation")
 """Metrics of a whole run, over the window in which all flows run."""
 

@@ -15,9 +15,11 @@ from leogym.configs.scenario import Scenario
 from leogym.configs.suite import Suite
 from leogym.evaluation.recorded import description as run_json
 from leogym.evaluation.recorded import invalid
+from leogym.evaluation.recorded.oracle_share import with_shares
 from leogym.evaluation.recorded.series import KINDS, files_of, require_apart
 from leogym.evaluation.recorded.store import file_name
 from leogym.results.intervals import summarize
+from leogym.results.metrics import METRICS, ORACLE_SHARE, Metric
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,13 @@ class Results:
     @cached_property
     def summary(self) -> pl.DataFrame:
         """The rows of ``summary.csv``, without its column for `quick`."""
-        return summarize(self.runs)
+        return with_shares(summarize(self.runs))
+
+    def headline(self, suite: Suite) -> list[Metric]:
+        """Return the metrics of a suite's table: its own, and `ORACLE_SHARE` if the oracle ran."""
+        mine = (pl.col("suite") == suite.name) & (pl.col("metric") == ORACLE_SHARE.name)
+        shares = [] if self.summary.filter(mine).is_empty() else [ORACLE_SHARE]
+        return [*(METRICS[name] for name in suite.headline), *shares]
 
     @cached_property
     def suites(self) -> list[Suite]:

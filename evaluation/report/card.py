@@ -8,7 +8,6 @@ from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import first_screen
 from leogym.evaluation.report.tables import Cell
 from leogym.evaluation.report.tables import table as table_of
-from leogym.results.metrics import METRICS
 from leogym.results.notebook_card import MOST_BYTES, Markup, card, drawing, paragraph, table
 
 _ROOM_BYTES = MOST_BYTES - 20_000
@@ -45,7 +44,7 @@ def _whole(results: Results, suite: Suite) -> str:
 
 
 def _tables(results: Results, suite: Suite) -> str:
-    metrics = [METRICS[name] for name in suite.headline]
+    metrics = results.headline(suite)
     header = ["scheme", *(one.label + (f" ({one.unit})" if one.unit else "") for one in metrics)]
     parts = []
     for scenario in results.scenarios(suite.name):

@@ -15,7 +15,6 @@ from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import ranking, starved
 from leogym.evaluation.report.tables import Cell, table
 from leogym.results import figure_style
-from leogym.results.metrics import METRICS
 
 PREAMBLE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
@@ -75,7 +74,7 @@ def write(results: Results) -> Path:
 
 def suite_table(results: Results, suite: Suite) -> str:
     """Return a suite's table: a group of rows per scenario, the best in bold, 95 % intervals in brackets."""
-    metrics = [METRICS[name] for name in suite.headline]
+    metrics = results.headline(suite)
     head = [
         "Scheme",
         *(escaped(metric.label + (f" ({metric.unit})" if metric.unit else "")) for metric in metrics),

@@ -23,7 +23,7 @@ from leogym.evaluation.report.tables import table
 from leogym.evaluation.runs import unannounced
 from leogym.results import figure_style
 from leogym.results.intervals import RESAMPLES
-from leogym.results.metrics import METRICS
+from leogym.results.metrics import METRICS, ORACLE_SHARE
 
 TEMPLATES = Path(__file__).parent / "templates"
 PARTS = ("figures", "table", "claims")
@@ -110,11 +110,8 @@ def render(
     charts = time_series.explorers(results)
     maps = path_maps.maps(results) if any(suite.figures for suite in results.suites) else ""
     names = [suite.name for suite in results.suites]
-    used = [
-        metric
-        for metric in METRICS.values()
-        if any(metric.name in suite.headline for suite in results.suites)
-    ]
+    shown = {metric.name for suite in results.suites for metric in results.headline(suite)}
+    used = [metric for metric in (*METRICS.values(), ORACLE_SHARE) if metric.name in shown]
     sections = [section(results, suite, groups, charts, beside) for suite in results.suites]
     page = partial(
         environment.get_template("page.html.j2").render,
@@ -162,7 +159,7 @@ def section(
     chart = charts.get(suite.name)
     return {
         "suite": suite,
-        "metrics": [METRICS[name] for name in suite.headline],
+        "metrics": results.headline(suite),
         "tables": [
             {
                 "scenario": scenario,

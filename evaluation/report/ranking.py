@@ -10,6 +10,7 @@ from leogym.configs.suite import Suite
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import starved
 from leogym.evaluation.report.tables import of_metric
+from leogym.evaluation.runs.schemes import ORACLE
 from leogym.results.intervals import Interval, interval, seed_of
 
 METRIC = "power"
@@ -43,7 +44,8 @@ def ranking(results: Results) -> list[Place]:
 
     Relative power in a scenario is a scheme's power over that of the best scheme that is not starved. A
     suite's is the mean over scenarios, and the overall one the mean over suites. Only schemes that ran in all
-    suites have a rank. Suites whose flows name their schemes, or with a single scheme, do not count.
+    suites have a rank. Suites whose flows name their schemes, or with a single scheme, do not count, nor does
+    the oracle.
     """
     by_suite = {suite.name: of_suite(results, suite) for suite in results.suites if suite.tests_schemes}
     by_suite = {name: found for name, found in by_suite.items() if len(found) > 1}
@@ -64,7 +66,8 @@ def of_suite(results: Results, suite: Suite) -> dict[str, float]:
     """Return each scheme's relative power in a suite, 0 to 1: the mean over scenarios."""
     shares: dict[str, list[float]] = {}
     for scenario in results.scenarios(suite.name):
-        powers = {scheme: row["mean"] for scheme, row in of_metric(results, suite, scenario, METRIC).items()}
+        rows = of_metric(results, suite, scenario, METRIC)
+        powers = {scheme: row["mean"] for scheme, row in rows.items() if scheme != ORACLE}
         out = starved.of(starved.uses(results, suite.name, scenario))
         best = max((power for scheme, power in powers.items() if scheme not in out), default=0.0)
         if best > 0:

@@ -14,7 +14,6 @@ from leogym.evaluation.fidelity import kernel, of_results
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import page, starved
 from leogym.evaluation.report.tables import table as table_of
-from leogym.results.metrics import METRICS
 
 _GAP = 2
 _ANY_WIDTH = 10_000
@@ -42,7 +41,7 @@ def print_all(results: Results, chosen: Sequence[Suite], file: IO[str] | None = 
 
 
 def _cells(results: Results, suite: Suite) -> tuple[list[str], list[list[str]]]:
-    metrics = [METRICS[name] for name in suite.headline]
+    metrics = results.headline(suite)
     header = ["scenario", "scheme", *(m.label + (f" ({m.unit})" if m.unit else "") for m in metrics)]
     rows = []
     for scenario in results.scenarios(suite.name):

@@ -7,7 +7,8 @@ from typing import Any
 from leogym.configs.suite import Suite
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import starved
-from leogym.results.metrics import METRICS, Metric
+from leogym.evaluation.runs.schemes import ORACLE
+from leogym.results.metrics import Metric
 
 
 @dataclass(frozen=True)
@@ -26,15 +27,16 @@ def table(results: Results, suite: Suite, scenario: str) -> list[tuple[str, list
     """Return one row per scheme with a cell for each headline metric.
 
     A cell is ``best`` if its mean is, or if its interval overlaps the best one's: the runs cannot distinguish
-    them. If that holds for all cells, none is best. Cells of starved schemes never are.
+    them. If that holds for all cells, none is best. Cells of starved schemes and of the oracle never are.
     """
-    found = {name: of_metric(results, suite, scenario, name) for name in suite.headline}
-    best = {name: best_in(results, suite, scenario, name) for name in suite.headline}
+    metrics = results.headline(suite)
+    found = {metric: of_metric(results, suite, scenario, metric.name) for metric in metrics}
+    best = {metric: best_in(results, suite, scenario, metric) for metric in metrics}
     rows = []
     for scheme in results.schemes:
         cells = [
-            _cell(METRICS[name], row, scheme in best[name]) if (row := found[name].get(scheme)) else None
-            for name in suite.headline
+            _cell(metric, row, scheme in best[metric]) if (row := found[metric].get(scheme)) else None
+            for metric in metrics
         ]
         if any(cells):
             rows.append((scheme, cells))
@@ -47,10 +49,11 @@ def of_metric(results: Results, suite: Suite, scenario: str, metric: str) -> dic
     return {scheme: row for scheme, row in found.items() if row}
 
 
-def best_in(results: Results, suite: Suite, scenario: str, metric: str) -> set[str]:
-    """Return the best schemes in a scenario; see `best_of`."""
-    out = starved.of(starved.uses(results, suite.name, scenario))
-    return best_of(of_metric(results, suite, scenario, metric), METRICS[metric], out)
+def best_in(results: Results, suite: Suite, scenario: str, metric: Metric) -> set[str]:
+    """Return the best schemes in a scenario, the oracle apart; see `best_of`."""
+    rows = of_metric(results, suite, scenario, metric.name)
+    rows.pop(ORACLE, None)
+    return best_of(rows, metric, starved.of(starved.uses(results, suite.name, scenario)))
 
 
 def best_of(rows: dict[str, dict[str, Any]], metric: Metric, starved: Collection[str] = ()) -> set[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from leogym.configs.suite import Suite
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report.tables import best_in, of_metric
+from leogym.evaluation.runs.schemes import ORACLE
 from leogym.results.metrics import METRICS, Metric
 
 MOST_NAMED = 3
@@ -36,11 +37,13 @@ def leads(results: Results, suite: Suite) -> list[Lead]:
 def lead_by(results: Results, suite: Suite, metric: str) -> Lead | None:
     """Return the leaders of a suite by a metric; None if no two schemes have it in the same scenario."""
     scenarios = [
-        name for name in results.scenarios(suite.name) if len(of_metric(results, suite, name, metric)) > 1
+        name
+        for name in results.scenarios(suite.name)
+        if len(of_metric(results, suite, name, metric).keys() - {ORACLE}) > 1
     ]
     if not scenarios:
         return None
-    wins = Counter(scheme for name in scenarios for scheme in best_in(results, suite, name, metric))
+    wins = Counter(scheme for name in scenarios for scheme in best_in(results, suite, name, METRICS[metric]))
     most = max(wins.values(), default=0)
     first = [scheme for scheme in results.schemes if wins[scheme] == most and most > 0]
     return Lead(METRICS[metric], first, most, len(scenarios))

@@ -19,12 +19,15 @@ POLICY_FILES = ("policy.onnx", "policy.json")
 
 GROUPS = {
     "all": "classic and learned",
-    "classic": "every scheme that runs without a policy, but udp, which does not control congestion",
+    "classic": "every scheme that runs without a policy, but udp, which does not control congestion, "
+    "and oracle, the upper bound",
     "learned": "the policies that come with LeoGym",
 }
 """Names that ``--schemes`` takes for several schemes, with what they stand for."""
 
 UDP = "udp"
+ORACLE = "oracle"
+"""The upper bound: it knows its path, which only the simulator can tell it."""
 
 LEARNED = {
     "astraea": "Astraea (Liao et al., EuroSys 2024): multi-agent reinforcement learning for fairness; "
@@ -135,7 +138,7 @@ def parse(text: str, known: list[str]) -> Contestants:
 
 def members_of(group: str) -> list[str]:
     """Return the schemes of one of `GROUPS`, whatever the backend."""
-    classic = [name for name in leosim.schemes() if name != UDP]
+    classic = [name for name in leosim.schemes() if name not in (UDP, ORACLE)]
     return {"classic": classic, "learned": [*shipped()], "all": [*classic, *shipped()]}[group]
 
 
@@ -149,8 +152,9 @@ def of_suites(suites: Iterable[Suite]) -> Contestants:
 def require_known(name: str, source: str, known: Collection[str]) -> None:
     """Raise an `InputError` that lists the ``known`` schemes unless ``name`` is one."""
     if name not in known:
+        where = ", but the simulator does" if name in leosim.schemes() else ""
         raise InputError(
-            f"{source}: {name}: not a scheme that this backend runs "
+            f"{source}: {name}: not a scheme that this backend runs{where} "
             f"{instead(name, [*known, *shipped()], LISTED_BY)}; "
             f"a trained policy is given as --schemes {name}=PATH"
         )

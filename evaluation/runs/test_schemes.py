@@ -34,10 +34,16 @@ def test_a_name_without_either_is_answered_with_those_there_are():
             parse(f"cubic,{name}", ["cubic"])
 
 
+def test_what_only_the_simulator_runs_is_answered_with_what_the_backend_runs():
+    message = r"^--schemes: oracle: not a scheme that this backend runs, but the simulator does .*cubic, reno"
+    with pytest.raises(InputError, match=message):
+        parse("oracle", ["cubic", "reno"])
+
+
 def test_a_group_stands_for_its_schemes():
     simulator = backend("simulator").schemes()
     classic, learned = parse("classic", simulator), parse("learned", simulator)
-    assert set(classic.names or []) == {*leosim.schemes()} - {"udp"}
+    assert set(classic.names or []) == {*leosim.schemes()} - {"udp", "oracle"}
     assert classic.policies == {}
     assert learned.names == list(learned.policies) == list(shipped())
     assert parse("all", simulator).names == [*(classic.names or []), *(learned.names or [])]
@@ -49,7 +55,7 @@ def test_a_group_leaves_out_what_is_named_beside_it_and_what_the_backend_does_no
     found = parse(f"learned,orca={mine},cubic,classic", ["cubic", "reno"])
     assert found.names == [*(name for name in shipped() if name != "orca"), "orca", "cubic", "reno"]
     assert found.policies["orca"].folder == mine / "policy"
-    assert set(found.left_out) == {*leosim.schemes()} - {"udp", "cubic", "reno"}
+    assert set(found.left_out) == {*leosim.schemes()} - {"udp", "oracle", "cubic", "reno"}
 
 
 def test_a_wrong_scheme_is_answered_by_the_nearest_policies_included():

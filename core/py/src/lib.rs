@@ -31,7 +31,9 @@ fn input_error(error: impl std::fmt::Display) -> PyErr {
 #[pyfunction]
 fn schemes(python: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let named = leo_sim::SCHEME_TABLE.iter().map(|row| (row.name, row.about));
-    named.chain([(leo_sim::UDP_SCHEME, leo_sim::UDP_ABOUT)]).into_py_dict(python)
+    named
+        .chain([(leo_sim::ORACLE_SCHEME, leo_sim::ORACLE_ABOUT), (leo_sim::UDP_SCHEME, leo_sim::UDP_ABOUT)])
+        .into_py_dict(python)
 }
 
 /// The simulator core.

@@ -1,5 +1,7 @@
 //! A flow: sender, receiver, steering and measurements.
 
+mod foreseen;
+
 use std::sync::Arc;
 
 use leo_cc::{CongestionControl, External, Scheme};
@@ -12,6 +14,7 @@ use leo_transport::{
 
 use crate::ecn::Ecn;
 use crate::histogram::Histogram;
+use crate::oracle::Oracle;
 use crate::packet::Packet;
 use crate::route::Routes;
 use crate::source::Source;
@@ -86,7 +89,7 @@ pub struct Flow {
     /// How the flow uses ECN, and what its data packets carry.
     ecn: EcnMode,
     codepoint: Codepoint,
-    /// No datagrams, buffers, ECN or telemetry, so the packet path skips these checks ([`Flow::settle`]).
+    /// No datagrams, buffers, ECN, telemetry or foresight, so the packet path skips these checks ([`Flow::settle`]).
     pub plain: bool,
     /// The handshake until the connection is open.
     pub handshake: Option<Box<Handshake>>,
@@ -105,6 +108,8 @@ pub struct Flow {
     pub delayed_propagation: Nanos,
     /// Telemetry headers of its packets, if its scheme needs telemetry.
     pub headers: Option<Box<Headers>>,
+    /// When its packets leave, if its scheme knows the path.
+    pub oracle: Option<Box<Oracle>>,
     /// The receiver's last timestamp known to the sender, in ms.
     pub echo_ms: u32,
     pub rtt_log: RttLog,
@@ -148,6 +153,7 @@ impl Flow {
             phase: Phase::Waiting,
             delayed_propagation: 0,
             headers: None,
+            oracle: None,
             echo_ms: 0,
             rtt_log: RttLog::default(),
             rtt_histogram: Histogram::default(),
@@ -188,6 +194,7 @@ impl Flow {
         self.plain = self.datagrams.is_none()
             && self.windows.is_none()
             && self.headers.is_none()
+            && self.oracle.is_none()
             && self.ecn == EcnMode::Off;
     }
 
@@ -336,7 +343,8 @@ impl Flow {
                     None => self.sender.next_timer().min(self.receiver.next_timer()),
                 };
                 let application = self.application.as_ref().map_or(NEVER, |source| source.next_packet());
-                timers.min(application).min(self.routes.next_change()).min(self.stop)
+                let oracle = self.oracle.as_ref().map_or(NEVER, |oracle| oracle.wakes());
+                timers.min(application).min(oracle).min(self.routes.next_change()).min(self.stop)
             }
             Phase::Connecting => {
                 let timer = self.handshake.as_ref().map_or(NEVER, |handshake| handshake.next_timer());
@@ -424,6 +432,7 @@ impl Flow {
 
     /// Return the report of the interval that ends at `now`; `None` for unsteered, waiting and retired flows.
     pub fn report(&mut self, now: Nanos) -> Option<Report> {
+        let (cwnd, pacing_rate) = (self.wanted_window(now), self.pacing_rate(now));
         let agent = self.agent.as_mut().filter(|agent| !agent.retired)?;
         if matches!(self.phase, Phase::Waiting | Phase::Connecting) {
             return None;
@@ -449,11 +458,11 @@ impl Flow {
             min_rtt_us: micros(min_rtt),
             srtt_us: micros(rtt.smoothed()),
             rttvar_us: micros(rtt.deviation()),
-            cwnd: leo_cc::CongestionControl::window(self.sender.scheme()),
+            cwnd,
             packets_out: self.sender.packets_out(),
             retrans_out: self.sender.retransmissions_out(),
             mss: SEGMENT_BYTES,
-            pacing_rate: leo_cc::CongestionControl::pacing_rate(self.sender.scheme()).unwrap_or(0),
+            pacing_rate: pacing_rate.unwrap_or(0),
             max_throughput: agent.max_rate,
             ssthresh: leo_cc::CongestionControl::slow_start_threshold(self.sender.scheme()),
             rtt_slope: sums.rtt_slope(),

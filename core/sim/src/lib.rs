@@ -10,6 +10,7 @@ mod flow;
 mod histogram;
 mod many;
 mod network;
+mod oracle;
 #[cfg(debug_assertions)]
 mod order;
 mod packet;
@@ -36,5 +37,6 @@ pub use simulation::Simulation;
 
 pub use leo_cc::{Announcement, BaseRttSteps, NAMES as SCHEMES, TABLE as SCHEME_TABLE};
 pub use leo_link::Nanos;
+pub use oracle::{ORACLE_ABOUT, ORACLE_SCHEME};
 pub use scenario::{UDP_ABOUT, UDP_SCHEME};
 pub use world::world;

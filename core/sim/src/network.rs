@@ -17,6 +17,7 @@ use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::flow::{Flow, Steering};
+use crate::oracle::{ORACLE_SCHEME, Oracle};
 use crate::packet::Packet;
 use crate::path::Paths;
 use crate::route::{Route, Routes};
@@ -136,6 +137,9 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
                 if scenario.handshake && flow.datagrams.is_none() {
                     flow.handshake = Some(Box::default());
                 }
+                if spec.scheme == ORACLE_SCHEME {
+                    flow.oracle = Some(oracle(scenario, &flow, &links));
+                }
                 if asks {
                     flow.headers = Some(headers(scenario, index, &flow.routes)?);
                 }
@@ -239,6 +243,9 @@ fn driver(
     if spec.scheme == AGENT_SCHEME {
         return Ok((Scheme::external(External::new()), Steering::Outside));
     }
+    if spec.scheme == ORACLE_SCHEME {
+        return Ok((Scheme::external(Oracle::scheme()), Steering::Scheme));
+    }
     if spec.scheme == UDP_SCHEME {
         // A UDP flow's sender never sends; its scheme is a placeholder.
         return Ok((Scheme::external(External::new()), Steering::Scheme));
@@ -287,6 +294,13 @@ fn flow(
         (None, Some(bytes)) => within_buffers(flow.transferring(bytes), spec),
         (None, None) => within_buffers(flow, spec),
     }
+}
+
+/// Return the oracle of `flow`, which knows what `links` will carry.
+fn oracle(scenario: &Scenario, flow: &Flow, links: &[Link<Packet>]) -> Box<Oracle> {
+    let foreseen = |&link: &u32| (link, links[link as usize].schedule().clone());
+    let routes = flow.routes.all().map(|route| route.links.iter().map(foreseen).collect());
+    Box::new(Oracle::new(routes.collect(), flow.extra_delay, nanos(scenario.duration_s, NANOS_PER_S)))
 }
 
 fn within_buffers(flow: Flow, spec: &FlowSpec) -> Flow {

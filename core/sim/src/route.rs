@@ -36,6 +36,16 @@ impl Routes {
         &self.all[self.current]
     }
 
+    /// Return the number of the current route.
+    pub const fn number(&self) -> usize {
+        self.current
+    }
+
+    /// Iterate over all routes.
+    pub fn all(&self) -> impl Iterator<Item = &Route> {
+        self.all.iter()
+    }
+
     pub const fn change(&self) -> bool {
         self.all.len() > 1
     }

@@ -233,9 +233,10 @@ impl FlowSeries {
         self.send_mbps.push(mbps((stats.sent - mark.stats.sent) * u64::from(PACKET_BYTES), interval_s));
         self.rtt_ms.push(if samples == 0 { f64::NAN } else { mean_rtt * NS_TO_MS });
         self.base_rtt_ms.push(2.0 * one_way as f64 * NS_TO_MS);
-        self.cwnd_packets.push(flow.sender.window());
+        self.cwnd_packets
+            .push(flow.oracle.as_ref().map_or(flow.sender.window(), |oracle| oracle.window(now)));
         self.in_flight_packets.push(flow.sender.in_flight());
-        let pacing = flow.sender.scheme().pacing_rate();
+        let pacing = flow.pacing_rate(now);
         self.pacing_mbps.push(pacing.map_or(f64::NAN, |rate| rate as f64 * 8e-6));
         self.lost_packets.push((stats.lost - mark.stats.lost) as u32);
         self.retransmitted_packets.push((stats.retransmitted - mark.stats.retransmitted) as u32);

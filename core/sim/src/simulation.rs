@@ -1,7 +1,10 @@
 //! The event loop: packets, acknowledgements and timers in order of time.
 
+mod connecting;
+mod oracles;
+
 use leo_link::{Link, NEVER, Nanos, Offer};
-use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SYN_BYTES, timestamp_ms};
+use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES};
 
 use crate::control_loop;
 use crate::ecn::Ecn;
@@ -305,48 +308,9 @@ impl Simulation {
         }
         if flow.sender.is_finished() {
             flow.complete(self.now);
+            self.note_change(index);
         }
         self.pump(index);
-    }
-
-    /// Send a SYN if one is due.
-    #[cold]
-    fn connect(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        if flow.handshake.as_mut().is_some_and(|handshake| handshake.take_syn(self.now)) {
-            let path = flow.routes.path();
-            self.offer(self.paths.first(path), self.now, opening(Kind::Syn, index, path, self.now, 0));
-        }
-    }
-
-    /// Process a packet that arrives during the handshake.
-    #[cold]
-    fn shake_hands(&mut self, packet: Packet) {
-        let index = packet.flow as usize;
-        if packet.kind == Kind::Syn {
-            self.answer_syn(packet);
-        } else if packet.kind == Kind::SynAck {
-            let flow = &mut self.flows[index];
-            flow.handshake = None;
-            flow.echo_ms = packet.left_ms(self.now);
-            // A SYN-ACK echoes the timestamp of its SYN, so retransmitted SYNs give correct samples, too.
-            let rtt = self.now - packet.timestamp;
-            flow.record_rtt(rtt, packet.propagation);
-            flow.sender.start_after_handshake(self.now, rtt);
-            flow.run(self.now);
-            self.pump(index);
-        }
-    }
-
-    #[cold]
-    fn answer_syn(&mut self, syn: Packet) {
-        let index = syn.flow as usize;
-        let flow = &mut self.flows[index];
-        flow.receiver.open(self.now);
-        let path = flow.routes.path();
-        let mut answer = opening(Kind::SynAck, index, path, syn.timestamp, syn.propagation);
-        answer.left = timestamp_ms(self.now) as u16;
-        self.send_back(answer);
     }
 
     fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
@@ -382,6 +346,9 @@ impl Simulation {
     /// Send what the flow may send now; `then_arm` also updates its timers.
     #[inline(never)]
     fn send_allowed(&mut self, index: usize, then_arm: bool) {
+        if !self.flows[index].plain {
+            self.look_around(index);
+        }
         let flow = &mut self.flows[index];
         let path = flow.routes.path();
         let link_index = self.paths.first(path) as usize;
@@ -400,13 +367,21 @@ impl Simulation {
             }
         } else {
             let plain = flow.plain;
-            while let Some(transmit) = flow.sender.transmit(self.now) {
+            while (plain || flow.may_send(self.now))
+                && let Some(transmit) = flow.sender.transmit(self.now)
+            {
+                if !plain {
+                    flow.note_sent(self.now, transmit.seq);
+                }
                 if !plain && flow.headers.is_some() {
                     flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
                 }
                 let bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
                 let ecn = if plain { Ecn::default() } else { flow.ecn_of(transmit.retransmission) };
                 send(link, transmit.seq, bytes, ecn);
+            }
+            if !plain {
+                flow.rest(self.now);
             }
             debug_assert!(flow.sender.is_watched(self.now), "no timer covers the flight: {flow:?}");
         }
@@ -444,7 +419,11 @@ impl Simulation {
     /// Run a flow's event: start, reroute, stop or timer.
     fn run_flow(&mut self, index: usize) {
         let flow = &mut self.flows[index];
-        flow.routes.follow(self.now);
+        if flow.routes.next_change() <= self.now {
+            flow.routes.follow(self.now);
+            self.note_change(index);
+        }
+        let flow = &mut self.flows[index];
         match flow.phase {
             Phase::Waiting if self.now >= flow.start => {
                 if flow.handshake.is_some() {
@@ -455,10 +434,14 @@ impl Simulation {
                         flow.sender.start(self.now);
                     }
                     flow.run(self.now);
+                    self.note_change(index);
                     self.send_allowed(index, false);
                 }
             }
-            Phase::Running | Phase::Connecting if self.now >= flow.stop => flow.end(),
+            Phase::Running | Phase::Connecting if self.now >= flow.stop => {
+                flow.end();
+                self.note_change(index);
+            }
             Phase::Running => {
                 if let Some(ack) = flow.receiver.on_timer(self.now) {
                     let propagation = flow.delayed_propagation;
@@ -474,9 +457,4 @@ impl Simulation {
         }
         self.events.set_flow(index, self.flows[index].next_event());
     }
-}
-
-/// Build a handshake packet.
-fn opening(kind: Kind, flow: usize, path: u32, timestamp: Nanos, propagation: Nanos) -> Packet {
-    Head { timestamp, propagation, ..Head::new(kind, SYN_BYTES, flow, path) }.into()
 }

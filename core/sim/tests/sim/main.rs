@@ -17,6 +17,7 @@ mod laws_leo;
 mod laws_leocc;
 mod laws_leotcp;
 mod laws_linux_b;
+mod laws_oracle;
 mod laws_queues;
 mod laws_response;
 mod laws_reverse_path;

@@ -66,7 +66,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
             link
         },
     );
-    let scheme = prop::sample::select([leo_sim::SCHEMES, &["policy", "agent"]].concat());
+    let scheme = prop::sample::select([leo_sim::SCHEMES, &["oracle", "policy", "agent"]].concat());
     let length = || 0.001..0.5_f64;
     let bursts = (length(), length(), prop::sample::select(vec!["constant", "exponential"]))
         .prop_map(|(on, off, distribution)| json!({"on_s": on, "off_s": off, "distribution": distribution}));

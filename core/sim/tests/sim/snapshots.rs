@@ -65,6 +65,15 @@ fn cubic_and_reno_together() {
 }
 
 #[test]
+fn oracle_alone() {
+    insta::assert_snapshot!(alone("oracle"), @r"
+    cwnd 67 67 67 67 67 67 67 67 67 67 67 67 67 67 67 67 67 67 67 67
+    oracle: sent 33333 delivered 33299 lost 0 retransmitted 0 timeouts 0
+    link: offered 33333 delivered 33299 dropped 0 lost 0 queued 1 in flight 33
+    ");
+}
+
+#[test]
 fn udp_in_bursts_above_the_links_rate() {
     let mut scenario = dumbbell(20.0, 20.0, 20.0, &["udp"]);
     scenario["flows"][0]["rate_mbps"] = json!(30);
@@ -86,8 +95,11 @@ fn every_scheme_has_a_named_scenario() {
         include_str!("snapshots_rate.rs"),
     ];
     let named = |scheme: &&&str| files.iter().any(|file| file.contains(&format!("\n    {scheme}: sent ")));
-    let without: Vec<_> =
-        leo_sim::SCHEMES.iter().chain(&[leo_sim::UDP_SCHEME]).filter(|s| !named(s)).collect();
+    let without: Vec<_> = leo_sim::SCHEMES
+        .iter()
+        .chain(&[leo_sim::ORACLE_SCHEME, leo_sim::UDP_SCHEME])
+        .filter(|s| !named(s))
+        .collect();
     assert!(without.is_empty(), "no snapshot has a line of {without:?}");
 }
 

@@ -1,0 +1,55 @@
+//! The handshake, as it crosses the links.
+
+use leo_link::Nanos;
+use leo_transport::{SYN_BYTES, timestamp_ms};
+
+use super::Simulation;
+use crate::packet::{Head, Kind, Packet};
+
+impl Simulation {
+    /// Send a SYN if one is due.
+    #[cold]
+    pub(super) fn connect(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        if flow.handshake.as_mut().is_some_and(|handshake| handshake.take_syn(self.now)) {
+            let path = flow.routes.path();
+            self.offer(self.paths.first(path), self.now, opening(Kind::Syn, index, path, self.now, 0));
+        }
+    }
+
+    /// Process a packet that arrives during the handshake.
+    #[cold]
+    pub(super) fn shake_hands(&mut self, packet: Packet) {
+        let index = packet.flow as usize;
+        if packet.kind == Kind::Syn {
+            self.answer_syn(packet);
+        } else if packet.kind == Kind::SynAck {
+            let flow = &mut self.flows[index];
+            flow.handshake = None;
+            flow.echo_ms = packet.left_ms(self.now);
+            // A SYN-ACK echoes the timestamp of its SYN, so retransmitted SYNs give correct samples, too.
+            let rtt = self.now - packet.timestamp;
+            flow.record_rtt(rtt, packet.propagation);
+            flow.sender.start_after_handshake(self.now, rtt);
+            flow.run(self.now);
+            self.note_change(index);
+            self.pump(index);
+        }
+    }
+
+    #[cold]
+    pub(super) fn answer_syn(&mut self, syn: Packet) {
+        let index = syn.flow as usize;
+        let flow = &mut self.flows[index];
+        flow.receiver.open(self.now);
+        let path = flow.routes.path();
+        let mut answer = opening(Kind::SynAck, index, path, syn.timestamp, syn.propagation);
+        answer.left = timestamp_ms(self.now) as u16;
+        self.send_back(answer);
+    }
+}
+
+/// Build a handshake packet.
+fn opening(kind: Kind, flow: usize, path: u32, timestamp: Nanos, propagation: Nanos) -> Packet {
+    Head { timestamp, propagation, ..Head::new(kind, SYN_BYTES, flow, path) }.into()
+}
