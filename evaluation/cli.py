@@ -64,7 +64,8 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     add(
         "--schemes",
         metavar="A,B=PATH,…",
-        help="schemes, a trained one with its policy folder; all, classic (those without a policy), learned "
+        help="schemes, a trained one with its policy folder, a program as "
+        "NAME=FILE.py:Class or NAME=FILE.so; all, classic (those without a policy), learned "
         "(the policies that come with LeoGym)",
     )
     add("--backend", default="simulator", metavar="NAME", help=f"{', '.join(BACKENDS)} (default: simulator)")

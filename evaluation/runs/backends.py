@@ -5,7 +5,7 @@ import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -15,6 +15,8 @@ from leogym import kernel_bridge
 from leogym.configs.errors import InputError
 from leogym.configs.nearest import instead
 from leogym.configs.scenario import Scenario
+from leogym.evaluation.entries.process import Program
+from leogym.evaluation.runs import programs
 from leogym.kernel_bridge.host import schemes
 from leogym.kernel_bridge.lab import image, qemu
 from leogym.kernel_bridge.lab import virtual_run as lab
@@ -38,6 +40,8 @@ class Inputs:
     policies: Mapping[str, Mapping[str, bytes]]
     part_rows: int = 1 << 18
     """About how many rows of series each run may hold in memory."""
+    programs: Mapping[str, Program] = field(default_factory=dict)
+    """Programs by scheme, which only the simulator runs."""
 
 
 class Backend(Protocol):
@@ -89,6 +93,7 @@ class Simulator:
         }
         self._policies = {scheme: _policy(files) for scheme, files in inputs.policies.items()}
         self._part_rows = inputs.part_rows
+        self._programs = inputs.programs
 
     @staticmethod
     def schemes() -> list[str]:
@@ -101,10 +106,23 @@ class Simulator:
         return _core()
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
-        """Accept every valid scenario."""
+        """Reject scenarios whose flows several programs steer."""
+        for one in scenarios:
+            programs.steered(one, self._programs)
 
     def run(self, scenario_json: str, interval_ms: float) -> Measurement:
         """Simulate a scenario on the calling thread, without the GIL."""
+        if (name := self._program_of(scenario_json)) is not None:
+            return programs.simulate(
+                scenario_json,
+                name,
+                self._programs[name],
+                self._traces,
+                self._policies,
+                interval_ms=interval_ms,
+                series_ms=SERIES_MS,
+                stop=self._stop,
+            )
         try:
             [log] = leosim.run(
                 [scenario_json],
@@ -120,6 +138,9 @@ class Simulator:
 
     def stream(self, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
         """Simulate a scenario on the consuming thread, without the GIL."""
+        if self._program_of(scenario_json) is not None:
+            yield self.run(scenario_json, interval_ms)
+            return
         try:
             simulation = leosim.Simulation(
                 scenario_json,
@@ -142,6 +163,11 @@ class Simulator:
                 flows, links = log.flows, log.links
             yield Measurement(flows, links, flow_series, link_series, names)
 
+    def _program_of(self, scenario_json: str) -> str | None:
+        if not self._programs:
+            return None
+        return programs.steered(Scenario.model_validate_json(scenario_json), self._programs)
+
 
 class RealTcp:
     """The host's real TCP stack behind link shells."""
@@ -151,6 +177,7 @@ class RealTcp:
 
     def __init__(self, inputs: Inputs, stop: Stop | None = None) -> None:
         self._stop = stop or Stop()
+        _require_none(inputs.programs)
         self._traces = inputs.traces
         self._policies = inputs.policies
 
@@ -188,6 +215,7 @@ class Lab:
 
     def __init__(self, inputs: Inputs, stop: Stop | None = None) -> None:
         self._stop = stop or Stop()
+        _require_none(inputs.programs)
         self._traces = inputs.traces
         self._policies = inputs.policies
 
@@ -231,6 +259,12 @@ def backend(name: str) -> type[Simulator] | type[RealTcp] | type[Lab]:
     if name not in BACKENDS:
         raise InputError(f"--backend: {name}: not a backend that this build runs {instead(name, BACKENDS)}")
     return BACKENDS[name]
+
+
+def _require_none(given: Mapping[str, Program]) -> None:
+    """Raise an `InputError` for programs: they answer in step with a simulation, not with a clock."""
+    if given:
+        raise InputError(f"--schemes: {next(iter(given))}: only --backend simulator runs a program")
 
 
 @contextmanager

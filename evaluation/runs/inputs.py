@@ -39,9 +39,9 @@ def gather(runs: Iterable[Run], traces: dict[str, LoadedTrace], contestants: Con
     """Return the runs' traces and policies as bytes."""
     policies = contestants.policies if contestants else {}
     runs = list(runs)
+    used = {name: policies[name] for name in sorted({name for run in runs for name in run.policies})}
     return Inputs(
         traces={name: traces[name].csv for name in sorted({name for run in runs for name in run.traces})},
-        policies={
-            name: policies[name].files for name in sorted({name for run in runs for name in run.policies})
-        },
+        policies={name: one.files for name, one in used.items() if one.program is None},
+        programs={name: one.program for name, one in used.items() if one.program is not None},
     )

@@ -14,6 +14,7 @@ from leogym.agents.training import registry
 from leogym.configs.errors import InputError, printable
 from leogym.configs.nearest import instead
 from leogym.configs.suite import LISTED_BY, Suite
+from leogym.evaluation.entries import process
 
 POLICY_FILES = ("policy.onnx", "policy.json")
 
@@ -42,13 +43,14 @@ LEARNED = {
 
 @dataclass(frozen=True)
 class Policy:
-    """An exported policy behind a scheme's name."""
+    """An exported policy behind a scheme's name, or a program that acts in its place."""
 
     folder: Path
     files: dict[str, bytes] = field(repr=False)
     metadata: dict[str, Any]
     departures: str | None = None
     """For a shipped policy, one line with its differences from the publication."""
+    program: process.Program | None = None
 
     @property
     def interval_ms(self) -> float:
@@ -57,12 +59,16 @@ class Policy:
 
     @property
     def sha256(self) -> str:
-        """The hash of network and metadata."""
+        """The hash of network and metadata, or of the program."""
+        if self.program is not None:
+            return self.program.sha256
         return hashlib.sha256(b"".join(self.files[name] for name in POLICY_FILES)).hexdigest()
 
     @property
     def origin(self) -> str:
         """A sentence on the weights' origin."""
+        if self.program is not None:
+            return "A program, confined to a process of its own."
         provenance = self.metadata.get("provenance", {})
         if imported := provenance.get("imported_from"):
             of = provenance.get("index_sha256", "")
@@ -87,10 +93,13 @@ class Contestants:
 
 def about(name: str, policy: Policy | None) -> str:
     """Return the report's description of a scheme."""
-    text = LEARNED.get(policy.metadata.get("agent", ""), "") if policy else leosim.schemes().get(name, "")
+    text = "" if policy else leosim.schemes().get(name, "")
     if policy:
+        if policy.program is None:
+            text = LEARNED.get(policy.metadata.get("agent", ""), "")
         where = printable(policy.folder.as_posix())
-        text += f" {policy.origin} Policy {where}, SHA-256 {policy.sha256[:12]}…"
+        what = "Policy" if policy.program is None else "File"
+        text += f" {policy.origin} {what} {where}, SHA-256 {policy.sha256[:12]}…"
         steps = policy.metadata.get("provenance", {}).get("steps")
         text += f", trained for {steps:,} steps" if isinstance(steps, int) else ""
         text += f", monitor interval {policy.interval_ms:g} ms."
@@ -125,7 +134,7 @@ def parse(text: str, known: list[str]) -> Contestants:
         if equals and name in known:
             raise InputError(f"--schemes: {name}: is built in; give the policy another name")
         if equals:
-            policies[name] = load_policy(Path(path))
+            policies[name] = load_program(path) if process.is_program(path) else load_policy(Path(path))
         elif name not in known and name in ours:
             policies[name] = load_policy(ours[name])
         else:
@@ -164,6 +173,13 @@ def shipped() -> dict[str, Path]:
     """Return the folders of the shipped policies by agent."""
     found = sorted(Path(agents.__file__).parent.glob("trained/*/policy/policy.json"))
     return {path.parents[1].name: path.parents[1] for path in found}
+
+
+def load_program(text: str) -> Policy:
+    """Return the program ``FILE.py:Class`` or ``FILE.so``, or raise an `InputError`."""
+    found = process.load(text)
+    metadata = {"agent": found.agent, "interval_ms": found.interval_ms}
+    return Policy(Path(text), {}, metadata, program=found)
 
 
 def load_policy(path: Path) -> Policy:

@@ -1,0 +1,241 @@
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leogym.configs.errors import InputError
+from leogym.evaluation.entries import confinement
+from leogym.evaluation.entries.process import Limits, Program, ProgramError, Running, is_program, load
+
+pytestmark = pytest.mark.skipif(confinement.missing() is not None, reason=str(confinement.missing()))
+
+QUICK = Limits(memory_mb=1024, answer_s=0.5, decision_cpu_ms=2.0)
+OBSERVATIONS = np.linspace(-1, 1, 100, dtype=np.float32).reshape(2, 50)
+
+
+def program(body: str, head: str = "") -> Program:
+    """Return a program whose `act` has this body."""
+    lines = "\n".join(f"        {line}" for line in body.splitlines())
+    text = f"{head}\nclass Entry:\n    def act(self, observation):\n{lines}\n"
+    return Program("class", "Entry", text.encode(), "astraea", 30.0, QUICK)
+
+
+def ask(one: Program, asked: int) -> None:
+    with Running(one, decisions=asked) as running:
+        for _ in range(asked):
+            running.act([0, 1], OBSERVATIONS)
+
+
+def failure(one: Program, asked: int = 1) -> str:
+    """Return how a program fails."""
+    with pytest.raises(ProgramError) as caught:
+        ask(one, asked)
+    told = str(caught.value)
+    assert "\n" not in told
+    assert len(told) < 400
+    return told
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left() -> Iterator[None]:
+    """No process and no folder of a program outlives it."""
+    before = set(Path(tempfile.gettempdir()).glob("leogym-entry-*"))
+    yield
+    assert set(Path(tempfile.gettempdir()).glob("leogym-entry-*")) <= before
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    assert not [one for one in children if b"worker.py" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+def test_every_flow_has_a_state_of_its_own_and_actions_are_clipped() -> None:
+    counts = program("self.n += 1\nreturn self.n * observation[-1]", "import numpy")
+    counts = replace(counts, data=counts.data.replace(b"    def act", b"    n = 0\n    def act"))
+    with Running(counts, decisions=4) as running:
+        assert running.act([0, 1], OBSERVATIONS * 0.1) == pytest.approx(OBSERVATIONS[:, -1] * 0.1)
+        assert running.act([1], OBSERVATIONS[1:] * 0.1) == pytest.approx([0.2])
+        assert running.act([0], np.full((1, 50), 9, np.float32)) == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("while True: pass", "hangs: no answer within 0.5 s"),
+        ("import os; os._exit(7)", "ended with status 7"),
+        ("import ctypes; ctypes.string_at(0)", "ended by SIGSEGV"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("return float('nan')", "action: nan: must be a finite number"),
+        ("return 1 / 0", "ZeroDivisionError: division by zero"),
+        ("return 'fast\\nfaster'", "ValueError: could not convert string to float"),
+        ("return bytearray(10 << 30)", "MemoryError"),
+        ("raise ValueError('a\\nb' * 9999)", "ValueError: a b"),
+    ],
+)
+def test_a_program_that_fails_is_one_line(body: str, told: str) -> None:
+    assert failure(program(body)).startswith(told)
+
+
+def test_what_a_program_prints_goes_nowhere_and_garbage_instead_of_an_answer_is_one_line() -> None:
+    with Running(program("print('x' * 100000); return 0.5"), decisions=2) as running:
+        assert running.act([0, 1], OBSERVATIONS).tolist() == [0.5, 0.5]
+    everywhere = """
+import os
+for number in range(20):
+    try:
+        os.write(number, b'garbage' * 9)
+    except OSError:
+        pass
+return 0.0"""
+    assert failure(program(everywhere.strip())).startswith("answer: garbage")
+
+
+def test_garbage_that_comes_unasked_is_one_line() -> None:
+    shout = """
+import os, threading, time
+def shout():
+    time.sleep(0.02)
+    for number in range(3, 20):
+        try:
+            os.write(number, b'unasked')
+        except OSError:
+            pass
+"""
+    one = program("threading.Thread(target=shout).start(); return 0.0", shout)
+    with Running(one, decisions=2) as running:
+        running.act([0], OBSERVATIONS[:1])
+        time.sleep(0.2)
+        with pytest.raises(ProgramError, match=r"^answer: garbage: it wrote without being asked"):
+            running.act([0], OBSERVATIONS[:1])
+
+
+def test_cpu_time_is_bounded_over_all_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leogym.evaluation.entries.process.START_CPU_S", 0)
+    slow = replace(program("sum(range(1_000_000)); return 0.0"), limits=replace(QUICK, answer_s=20.0))
+    assert failure(slow, asked=200) == "used more than 1 s of CPU"
+
+
+def test_a_program_reaches_neither_the_judges_memory_nor_files_network_or_other_processes(
+    tmp_path: Path,
+) -> None:
+    secret = tmp_path / "seed"
+    secret.write_text("the judge's seed")
+    here = Path(__file__)
+    attempts = f"""
+import ctypes, os, signal, socket, subprocess, pathlib
+libc = ctypes.CDLL(None, use_errno=True)
+judge = {os.getpid()}
+def read(path):
+    with open(path, 'rb') as file:
+        return file.read(1)
+def refused(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), 'refused')
+buffer = ctypes.create_string_buffer(8)
+class Vector(ctypes.Structure):
+    _fields_ = [('base', ctypes.c_void_p), ('size', ctypes.c_size_t)]
+ours, theirs = Vector(ctypes.addressof(buffer), 8), Vector({id(secret)}, 8)
+tries = dict(
+    memory=lambda: read(f'/proc/{{judge}}/mem'),
+    arguments=lambda: read(f'/proc/{{judge}}/cmdline'),
+    environment=lambda: read(f'/proc/{{judge}}/environ'),
+    peek=lambda: refused(libc.process_vm_readv(judge, ctypes.byref(ours), 1, ctypes.byref(theirs), 1, 0)),
+    trace=lambda: refused(libc.ptrace(16, judge, 0, 0)),
+    file=lambda: read({str(secret)!r}),
+    source=lambda: read({str(here)!r}),
+    passwords=lambda: read('/etc/shadow'),
+    listing=lambda: os.listdir({str(tmp_path)!r}),
+    write=lambda: pathlib.Path({str(tmp_path / "written")!r}).write_text('x'),
+    own=lambda: pathlib.Path('note').write_text('x'),
+    spool=lambda: pathlib.Path('/tmp/note').write_text('x'),
+    remove=lambda: os.remove({str(secret)!r}),
+    mode=lambda: os.chmod({str(secret)!r}, 0o777),
+    times=lambda: os.utime({str(secret)!r}),
+    network=lambda: socket.socket(),
+    local=lambda: socket.socketpair(),
+    fork=lambda: os.fork() or os._exit(0),
+    program=lambda: subprocess.run(['/bin/true']),
+    replace=lambda: os.execv('/bin/true', ['true']),
+    kill=lambda: os.kill(judge, 0),
+    hidden=lambda: os.memfd_create('x'),
+    limits=lambda: __import__('resource').setrlimit(__import__('resource').RLIMIT_AS, (1 << 40, 1 << 40)),
+)
+"""
+    body = """
+done = []
+for name, attempt in tries.items():
+    try:
+        attempt()
+        done.append(name)
+    except (OSError, ValueError):
+        pass
+if os.environ.keys() - {'HOME', 'TMPDIR', 'LANG', 'LC_CTYPE', 'PYTHONHASHSEED', 'OMP_NUM_THREADS',
+                        'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'}:
+    done.append('variables')
+raise RuntimeError(f'{len(tries)} tried, done: {done}')"""
+    assert failure(program(body.strip(), attempts)) == "RuntimeError: 23 tried, done: []"
+    assert secret.read_text() == "the judge's seed"
+
+
+def test_threads_and_numpy_work_in_a_confined_process() -> None:
+    body = """
+import threading
+import numpy as np
+found = []
+one = threading.Thread(target=lambda: found.append(float(np.linalg.solve(np.eye(3), np.ones(3)).sum())))
+one.start(); one.join()
+return found[0] / 6"""
+    with Running(program(body.strip()), decisions=2) as running:
+        assert running.act([0, 1], OBSERVATIONS).tolist() == [0.5, 0.5]
+
+
+def test_a_program_ends_with_its_judge() -> None:
+    script = (
+        "import sys, os; from leogym.evaluation.entries.test_process import program, Running;"
+        "one = Running(program('while True: pass'), 1); print(one._process.pid, flush=True); os._exit(0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    left = Path(f"/proc/{int(done.stdout)}/stat")
+    for _ in range(100):
+        if not left.exists() or left.read_text().split()[2] == "Z":
+            return
+        time.sleep(0.02)
+    pytest.fail("the program still runs")
+
+
+def test_a_file_says_which_observation_action_and_interval_it_wants(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "class Mine:\n    agent = 'orca+cwnd_step'\n    interval_ms = 20\n    def act(self, observation):\n"
+        "        return 0\n"
+    )
+    found = load(f"{file}:Mine")
+    assert (found.agent, found.interval_ms) == ("orca+cwnd_step", 20.0)
+    assert is_program(f"{file}:Mine")
+    assert is_program("target/release/libmine.so")
+    assert not is_program("runs/x/policy")
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "told"),
+    [
+        ("class Mine:\n    pass\n", "Mine", "no class of this name with act"),
+        ("import nothing_like_this\n", "Mine", "ModuleNotFoundError"),
+        ("class Mine:\n    agent = 'best'\n    act = print\n", "Mine", "agent: best: no such specification"),
+        ("class Mine:\n    interval_ms = 0\n    act = print\n", "Mine", "interval_ms: 0: must be from 0.1"),
+        ("class Mine:\n    act = print\n", "", "must be FILE.py:Class or FILE.so"),
+    ],
+)
+def test_a_file_that_is_no_program_is_refused_in_one_line(
+    tmp_path: Path, text: str, named: str, told: str
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    with pytest.raises(InputError, match=told):
+        load(f"{file}:{named}" if named else str(file))
+    with pytest.raises(InputError, match="cannot be read"):
+        load(f"{tmp_path}/absent.py:Mine")

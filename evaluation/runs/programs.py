@@ -1,0 +1,74 @@
+"""A scenario whose flows a program steers, simulated in step with the program's process."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import leosim
+import numpy as np
+
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import Scenario
+from leogym.evaluation.entries.process import Program, ProgramError, Running
+from leogym.kernel_bridge.runner.stop import Stop
+from leogym.results.measurement import Measurement
+
+AGENT = "agent"
+"""The scheme of flows that something outside the simulation steers."""
+
+
+def steered(scenario: Scenario, programs: Mapping[str, Program]) -> str | None:
+    """Return the program among a scenario's schemes, or None; an `InputError` for several."""
+    found = sorted({flow.scheme for flow in scenario.flows} & programs.keys())
+    if len(found) > 1:
+        raise InputError(
+            f"{scenario.name}: flows: one program steers flows of a run, not {' and '.join(found)}"
+        )
+    return found[0] if found else None
+
+
+def simulate(
+    scenario_json: str,
+    name: str,
+    program: Program,
+    traces: Mapping[str, leosim.PathTrace],
+    policies: Mapping[str, leosim.Policy],
+    *,
+    interval_ms: float,
+    series_ms: float,
+    stop: Stop,
+) -> Measurement:
+    """Run a scenario whose flows of the scheme ``name`` the program steers.
+
+    The process is new and sees nothing of other runs, so runs do not depend on their order. A program that
+    fails makes the run invalid, and its line says how.
+    """
+    resolved: dict[str, Any] = json.loads(scenario_json)
+    for flow in resolved["flows"]:
+        flow["scheme"] = AGENT if flow["scheme"] == name else flow["scheme"]
+    text = json.dumps(resolved)
+    try:
+        # A simulation that is not run tells how many flows there are.
+        slots = leosim.Simulation(text, traces, policies, interval_ms=interval_ms).flow_schemes.count(AGENT)
+        batch = leosim.Batch(
+            1, slots=slots, agent=program.agent, interval_ms=interval_ms, series_ms=series_ms
+        )
+        decisions = slots * math.ceil(resolved["duration_s"] * 1000 / interval_ms)
+        with Running(program, decisions) as running:
+            batch.reset(0, text, traces, policies)
+            actions = np.zeros((1, slots, batch.action_dim), np.float32)
+            while not batch.finished[0]:
+                stop.check()
+                active = np.flatnonzero(batch.active[0])
+                if len(active):
+                    actions[0, active, 0] = running.act(active.tolist(), batch.observations[0, active])
+                batch.step(actions)
+    except leosim.InputError as error:
+        raise InputError(str(error)) from None
+    except ProgramError as error:
+        return Measurement([], [], {}, {}, [], str(error))
+    log = Measurement.of(batch.run_log(0))
+    for flow in log.flows:
+        flow["scheme"] = name if flow["scheme"] == AGENT else flow["scheme"]
+    return log
