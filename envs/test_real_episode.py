@@ -34,10 +34,10 @@ def _episode(*flows, learners=(0,), elapsed_s=1.0, on_grid=True, **more):
 @pytest.mark.parametrize(
     ("route", "expected"),
     [
-        (["a"], (5e6, 10_000_000, 105_000)),
-        (["a", "b"], (1.5e6, 25_000_000, 90_000)),
+        (["a"], (5e6, 20_000_000, 105_000)),
+        (["a", "b"], (1.5e6, 50_000_000, 90_000)),
         # Linux's default size: 10,240 packets.
-        (["c"], (3e6, 5_000_000, 10_240 * 1500)),
+        (["c"], (3e6, 10_000_000, 10_240 * 1500)),
     ],
 )
 def test_the_world_is_the_bottlenecks_rate_and_buffer_and_all_links_delay(route, expected):

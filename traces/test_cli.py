@@ -78,7 +78,7 @@ def test_check_names_file_line_and_rule_and_ends_with_1(monkeypatch, capsys, tra
     lines[5] = lines[5].replace(lines[5].split(",")[1], "2.5", 1)
     trace.write_text("\n".join(lines))
     assert _run(monkeypatch, "check", trace) == 1
-    assert capsys.readouterr().err.startswith(f"{trace}:6: delay_ms: faster than light: below 14.0")
+    assert capsys.readouterr().err.startswith(f"{trace}:6: up_delay_ms: faster than light: below 14.0")
     trace.write_text("\n".join([*lines[:10], "nan" + lines[10], ""]))
     assert _run(monkeypatch, "check", trace) == 1
     assert capsys.readouterr().err.startswith(f"{trace}:11: time_s: ")

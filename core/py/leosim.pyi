@@ -31,7 +31,9 @@ def missing_announcements(scenario: str, traces: Mapping[str, PathTrace]) -> lis
 class PathTrace:
     """A path trace: piecewise constant rows that repeat periodically.
 
-    Row ``i`` holds from ``time_ns[i]`` to ``time_ns[i + 1]``; the last row only ends the period.
+    Row ``i`` holds from ``time_ns[i]`` to ``time_ns[i + 1]``; the last row only ends the period. Each
+    direction has its columns: up is from the path's first site to its second. Version 1 has the same delay,
+    loss and connection in both.
     """
 
     @staticmethod
@@ -47,18 +49,36 @@ class PathTrace:
     @property
     def period_ns(self) -> int: ...
     @property
+    def version(self) -> int:
+        """The file's version of the format: 1 or 2."""
+    @property
     def time_ns(self) -> NDArray[np.uint64]: ...
     @property
-    def delay_ns(self) -> NDArray[np.uint64]:
-        """One-way propagation."""
+    def up_delay_ns(self) -> NDArray[np.uint64]:
+        """Propagation from the first site to the second."""
+    @property
+    def down_delay_ns(self) -> NDArray[np.uint64]: ...
     @property
     def uplink_bps(self) -> NDArray[np.uint64]: ...
     @property
     def downlink_bps(self) -> NDArray[np.uint64]: ...
     @property
-    def loss(self) -> NDArray[np.float64]: ...
+    def up_loss(self) -> NDArray[np.float64]: ...
     @property
-    def connected(self) -> NDArray[np.bool_]: ...
+    def down_loss(self) -> NDArray[np.float64]: ...
+    @property
+    def up_connected(self) -> NDArray[np.bool_]: ...
+    @property
+    def down_connected(self) -> NDArray[np.bool_]: ...
+    @property
+    def delay_ns(self) -> NDArray[np.uint64]:
+        """One-way propagation; raises `InputError` if the directions differ."""
+    @property
+    def loss(self) -> NDArray[np.float64]:
+        """Loss of each direction; raises `InputError` if the directions differ."""
+    @property
+    def connected(self) -> NDArray[np.bool_]:
+        """Whether both directions are up; raises `InputError` if the directions differ."""
     @property
     def path_id(self) -> NDArray[np.uint64]: ...
     @property
@@ -142,7 +162,7 @@ class LinkPlan:
     """The plan of a scenario's link over the run, as the simulator uses it.
 
     Arrays over spans have shape (n,). Span i lasts from ``start_ns[i]`` to ``start_ns[i + 1]``, the last one
-    to the end of the run. Adjacent spans differ.
+    to the end of the run. Adjacent spans differ. Those of the reverse direction begin with ``back_``.
     """
 
     @property
@@ -162,6 +182,10 @@ class LinkPlan:
     @property
     def connected(self) -> NDArray[np.bool_]: ...
     @property
+    def back_delay_ns(self) -> NDArray[np.int64]: ...
+    @property
+    def back_connected(self) -> NDArray[np.bool_]: ...
+    @property
     def varies(self) -> bool:
         """Whether the link has more than one span."""
     @property
@@ -175,6 +199,8 @@ class LinkPlan:
         """Queue size in bytes (set or the discipline's default); None if not limited in bytes."""
     def delay_at(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the delay at each time; times before the run get the initial delay."""
+    def back_delay_at(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the reverse direction's delay at each time."""
     def capacity_bits(self, from_ns: NDArray[np.int64], to_ns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the bits that the link can carry from each ``from_ns`` to each ``to_ns``."""
     def stays_connected(self, from_ns: NDArray[np.int64], to_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -191,7 +217,7 @@ def world(route: Sequence[LinkPlan], time_ns: int) -> tuple[float, int, int]:
     """Return the path state for rewards, as `Agents.judge` takes it.
 
     Returns:
-        Bottleneck capacity in bytes/s, one-way propagation in ns, bottleneck buffer in bytes.
+        Bottleneck capacity in bytes/s, propagation both ways in ns, bottleneck buffer in bytes.
     """
 
 def base_rtt_steps(time_s: NDArray[np.float64], rtt_ms: NDArray[np.float64]) -> list[float]:
@@ -315,7 +341,7 @@ class Agents:
         self,
         slots: Sequence[int],
         capacity_bytes_per_s: float,
-        base_delay_ns: int,
+        base_rtt_ns: int,
         buffer_bytes: int,
         flows_on_path: int = 0,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -324,7 +350,7 @@ class Agents:
         Args:
             slots: slots of the flows whose interval just ended.
             capacity_bytes_per_s: of the bottleneck; during an outage, the rate without it.
-            base_delay_ns: current one-way propagation over the links.
+            base_rtt_ns: current propagation over the links, both ways.
             buffer_bytes: of the bottleneck.
             flows_on_path: number of running flows of any kind; 0 if unknown, which means one.
         """

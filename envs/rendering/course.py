@@ -107,7 +107,7 @@ def _path(
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Return capacity in Mbit/s, base RTT in ms and whether the route is connected, each (spans,)."""
     capacity_mbps = np.full(len(edge_s) - 1, np.inf)
-    delay_ms = np.full(len(edge_s) - 1, flow.extra_delay_ms)
+    rtt_ms = np.full(len(edge_s) - 1, 2 * flow.extra_delay_ms)
     connected = np.ones(len(edge_s) - 1, dtype=bool)
     for start_s, end_s, route in stretches:
         spans = np.flatnonzero((edge_s[:-1] >= start_s) & (edge_s[:-1] < end_s))
@@ -120,10 +120,10 @@ def _path(
                 capacity_mbps[spans] = np.minimum(capacity_mbps[spans], plan.rate_bps[at] / 1e6)
             elif reverse is not None and reverse.rate_mbps is not None:
                 capacity_mbps[spans] = np.minimum(capacity_mbps[spans], reverse.rate_mbps)
-            delay_ms[spans] += plan.delay_ns[at] / 1e6
-            connected[spans] &= plan.connected[at]
+            rtt_ms[spans] += (plan.delay_ns[at] + plan.back_delay_ns[at]) / 1e6
+            connected[spans] &= plan.connected[at] & plan.back_connected[at]
     # Of a backward flow over a trace's own downlink the plan does not tell the capacity.
-    return np.where(np.isinf(capacity_mbps), np.nan, capacity_mbps), 2 * delay_ms, connected
+    return np.where(np.isinf(capacity_mbps), np.nan, capacity_mbps), rtt_ms, connected
 
 
 def _outages(edge_s: Floats, connected: NDArray[np.bool_]) -> Floats:

@@ -86,7 +86,7 @@ class AnnouncedPath:
         """Return the base RTT at times of the trace in s, which may lie outside it."""
         within_ns = np.round(np.mod(time_s, self.period_s) * 1e9).astype(np.uint64)
         rows = np.searchsorted(self.trace.time_ns, within_ns, side="right") - 1
-        return 2.0 * self.trace.delay_ns[rows] / 1e6
+        return (self.trace.up_delay_ns[rows] + self.trace.down_delay_ns[rows]) / 1e6
 
     def announcing(self, error_s: float, seed: int) -> leosim.PathTrace:
         """Return the trace with all announcements late by ``error_s``, or early if it is negative.

@@ -99,7 +99,7 @@ class LeoLinks:
 def leo(link: PlannedLink, folders: Folders, log: Path, options: list[str]) -> list[str]:
     """Write a link's path trace and return its command line of mm-leo.
 
-    The reverse path has the same delay and outages, but no queue and no random loss.
+    The reverse path has the trace's other direction's delay and outages, but no queue and no random loss.
     """
     line = [str(folders.private / NAME)]
     if link.csv is None:

@@ -20,6 +20,7 @@ from leogym.kernel_bridge.runner.leo_links import late as late_leo
 from leogym.kernel_bridge.runner.link_shells import LEAD_S, Folders, Integers, LinkEvents, LinkShells, Origin
 from leogym.kernel_bridge.runner.plan import Limit, Plan, PlannedLink
 from leogym.kernel_bridge.shell import leo as mm_leo
+from leogym.traces.capacity.columns import OneWay
 from leogym.traces.formats import mahimahi as files
 from leogym.traces.formats.series import Series
 
@@ -128,8 +129,9 @@ class MahimahiLinks:
 
 
 def needs_leo(link: PlannedLink) -> bool:
-    """Return whether a delay needs mm-leo: it varies, or is not a whole number of ms."""
-    return bool(np.ptp(link.schedule.delay_ns)) or int(link.schedule.delay_ns[0]) % NS_PER_MS > 0
+    """Return whether a delay needs mm-leo: it varies, differs by direction, or is not in whole ms."""
+    both = np.concatenate((link.schedule.delay_ns, link.schedule.back_delay_ns))
+    return bool(np.ptp(both)) or int(both[0]) % NS_PER_MS > 0
 
 
 def _where(plan: Plan, link: PlannedLink) -> str:
@@ -173,28 +175,29 @@ def opportunities(found: leosim.LinkPlan, duration_ns: int) -> Series:
     """Return a schedule as the series for mm-link's two files.
 
     The link is up before the run's start and after its end, because mm-link needs that at a period's ends.
-    The ACK direction has the same outages, and more capacity than ACKs need.
+    The ACK direction has its own outages, and more capacity than ACKs need.
     """
     lead, tail = round(LEAD_S * NS_PER_S), _TAIL_S * NS_PER_S
     start = np.concatenate(([0], found.start_ns + lead, [lead + duration_ns]))
     keep = np.append(start[1:] > start[:-1], True)
     rows = np.concatenate(([0], np.arange(len(found.start_ns)), [0]))
-    connected = np.concatenate(([True], found.connected, [True]))
-    rate = np.maximum(found.rate_bps[rows], np.where(connected, 1, 0))
+    connected, back_connected = (
+        np.concatenate(([True], up, [True]))[keep] for up in (found.connected, found.back_connected)
+    )
+    rate = np.maximum(found.rate_bps[rows][keep], np.where(connected, 1, 0))
     highest = int(found.rate_bps.max())
     rate[[0, -1]] = highest
     acknowledgements = math.ceil(highest * _ACK_SHARE / _OPPORTUNITY_A_MS_BPS) * _OPPORTUNITY_A_MS_BPS
     period_ns = -(-(lead + duration_ns + tail) // NS_PER_MS) * NS_PER_MS
+    count = int(keep.sum())
+    nothing, none = np.ones(count, dtype=np.int64), np.zeros(count)
     return Series(
         period_ns,
         start[keep],
-        np.ones(int(keep.sum()), dtype=np.int64),
-        rate[keep],
-        np.full(int(keep.sum()), acknowledgements),
-        np.zeros(int(keep.sum())),
-        connected[keep],
-        np.zeros(int(keep.sum()), dtype=np.int64),
-        [""] * int(keep.sum()),
+        OneWay(nothing, rate, none, connected),
+        OneWay(nothing, np.full(count, acknowledgements), none, back_connected),
+        np.zeros(count, dtype=np.int64),
+        [""] * count,
     )
 
 

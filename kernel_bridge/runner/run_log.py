@@ -94,10 +94,11 @@ def run_log(
 
 def base_rtt_ns(plan: Plan, flow: PlannedFlow, ahead: dict[str, Ahead], time_ns: Integers) -> Integers:
     """Return a flow's propagation delay, both ways, at each time."""
-    one_way = np.full(len(time_ns), flow.extra_delay_ns)
+    rtt = np.full(len(time_ns), 2 * flow.extra_delay_ns)
     for link in plan.links_of(flow):
-        one_way = one_way + link.schedule.delay_at(time_ns + ahead[link.name].delay_ns)
-    return 2 * one_way
+        at_ns = time_ns + ahead[link.name].delay_ns
+        rtt = rtt + link.schedule.delay_at(at_ns) + link.schedule.back_delay_at(at_ns)
+    return rtt
 
 
 def capacity_mbps(

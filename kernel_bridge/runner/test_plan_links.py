@@ -85,4 +85,4 @@ def test_rewards_see_the_slowest_link_and_the_propagation_of_all():
     flow = {"scheme": "cubic", "route": ["wide", "narrow"]}
     data = {"name": "test", "duration_s": 1, "links": links, "flows": [flow]}
     narrow, wide = leosim.plan_links(parse(data, "test").to_json(), {})
-    assert leosim.world([wide, narrow], 0) == (1.5e6, 5_000_000, 10 * 1500)
+    assert leosim.world([wide, narrow], 0) == (1.5e6, 10_000_000, 10 * 1500)

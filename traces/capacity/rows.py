@@ -6,52 +6,40 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.traces.capacity.span import Floats, Ints, Model, Span, View, combined
+from leogym.traces.capacity.columns import OneWay, decimal, line, loss_text
+from leogym.traces.capacity.span import Ints, Model, View, Way, combined
 
 UNREACHABLE = "unreachable"
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a trace. All arrays have shape (rows,)."""
+    """Rows of a trace, ``forward`` from → to. All arrays have shape (rows,)."""
 
     time_ns: Ints
-    delay_ns: Ints
-    forward_bps: Ints  # capacity from → to: the column ``uplink_mbps``
-    backward_bps: Ints
-    loss: Floats
-    connected: NDArray[np.bool_]
+    forward: OneWay
+    backward: OneWay
     path_id: int
     event: list[str]
 
     def text(self) -> str:
         """Return the CSV lines."""
-        columns = (
-            self.time_ns,
-            self.delay_ns,
-            self.forward_bps,
-            self.backward_bps,
-            self.loss,
+        forward, backward = (
+            zip(
+                way.delay_ns.tolist(),
+                [decimal(bps, 6) for bps in way.bps.tolist()],
+                [loss_text(loss) for loss in way.loss.tolist()],
+                way.connected.tolist(),
+                strict=True,
+            )
+            for way in (self.forward, self.backward)
         )
         return "".join(
-            f"{decimal(time_ns, 9)},{decimal(delay_ns, 6)},{decimal(forward, 6)},{decimal(backward, 6)},"
-            f"{loss_text(loss)},{connected:d},{self.path_id},{event}\n"
-            for time_ns, delay_ns, forward, backward, loss, connected, event in zip(
-                *(column.tolist() for column in columns), self.connected.tolist(), self.event, strict=True
+            line(time_ns, *zip(up, down, strict=True), self.path_id, event)
+            for time_ns, up, down, event in zip(
+                self.time_ns.tolist(), forward, backward, self.event, strict=True
             )
         )
-
-
-def decimal(value: int, places: int) -> str:
-    """Return ``value`` / 10 ** ``places`` exactly, without trailing zeros."""
-    whole, fraction = divmod(value, 10**places)
-    digits = f"{fraction:0{places}d}".rstrip("0")
-    return f"{whole}.{digits}" if digits else str(whole)
-
-
-def loss_text(loss: float) -> str:
-    """Format a loss to a millionth, without an exponent."""
-    return decimal(round(loss * 1_000_000), 6)
 
 
 class Overlay:
@@ -61,8 +49,7 @@ class Overlay:
         """Store the models and the capacity that they scale (``base_mbps`` is 1 if a model gives Mbit/s)."""
         self._models = models
         self._base_mbps = base_mbps
-        self._arrival_ns = 0
-        self._connected = True
+        self._forward, self._backward = _Before(), _Before()
 
     def rows(
         self, view: View, delay_ns: Ints, connected: NDArray[np.bool_], path_id: int, event: str
@@ -73,27 +60,38 @@ class Overlay:
         """
         total = combined([model.window(view) for model in self._models], view.time_ns)
         own = np.searchsorted(view.time_ns, total.time_ns, side="right") - 1
-        # The path is first in, first out, so arrival times never fall.
-        arrival_ns = np.maximum(total.time_ns + delay_ns[own] + total.extra_ns, self._arrival_ns)
-        arrival_ns = np.maximum.accumulate(arrival_ns)
-        self._arrival_ns = int(arrival_ns[-1])
-        usable = connected[own] & total.up
-        events = [event, *[""] * (len(usable) - 1)]
-        before = np.concatenate([[self._connected], usable[:-1]])
-        self._connected = bool(usable[-1])
-        for row in np.flatnonzero(before & ~usable):
-            # A model took the link down (rain, for instance).
-            events[row] = events[row] or UNREACHABLE
-        return Rows(
-            total.time_ns,
-            arrival_ns - total.time_ns,
-            self._bps(total, total.forward),
-            self._bps(total, total.backward),
-            total.loss,
-            usable,
-            path_id,
-            events,
-        )
+        events = [event, *[""] * (len(own) - 1)]
+        ways = []
+        for way, before in ((total.forward, self._forward), (total.backward, self._backward)):
+            ways.append(self._way(total.time_ns, way, before, delay_ns[own], connected[own]))
+            for row in before.lost(ways[-1].connected):
+                # A model took the link down (rain, for instance).
+                events[row] = events[row] or UNREACHABLE
+        return Rows(total.time_ns, ways[0], ways[1], path_id, events)
 
-    def _bps(self, total: Span, mbps: Floats) -> Ints:
-        return np.where(total.up, np.rint(mbps * self._base_mbps * 1e6), 0).astype(np.int64)
+    def _way(
+        self, time_ns: Ints, way: Way, before: "_Before", delay_ns: Ints, connected: NDArray[np.bool_]
+    ) -> OneWay:
+        bps = np.where(way.up, np.rint(way.capacity * self._base_mbps * 1e6), 0).astype(np.int64)
+        arrival_ns = before.in_order(time_ns + delay_ns + way.extra_ns)
+        return OneWay(arrival_ns - time_ns, bps, way.loss, connected & way.up)
+
+
+class _Before:
+    """What the rows so far leave behind in one direction."""
+
+    def __init__(self) -> None:
+        self._arrival_ns = 0
+        self._connected = True
+
+    def in_order(self, arrival_ns: Ints) -> Ints:
+        """Raise arrivals to those before them: each direction is first in, first out."""
+        ordered = np.maximum.accumulate(np.maximum(arrival_ns, self._arrival_ns))
+        self._arrival_ns = int(ordered[-1])
+        return ordered
+
+    def lost(self, connected: NDArray[np.bool_]) -> Ints:
+        """Return the rows in which the connection ends."""
+        before = np.concatenate([[self._connected], connected[:-1]])
+        self._connected = bool(connected[-1])
+        return np.flatnonzero(before & ~connected)

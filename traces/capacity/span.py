@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 End = Literal["from", "to"]
 
@@ -28,27 +29,31 @@ class View:
 
 
 @dataclass(frozen=True)
-class Span:
-    """Piecewise constant values. All arrays have shape (rows,); a row holds until the next."""
+class Way:
+    """One direction's values. All arrays have shape (rows,)."""
 
-    time_ns: Ints  # strictly increasing, from the stretch's start
-    forward: Floats  # capacity from → to, in Mbit/s or, for models that only reduce it, as a share
-    backward: Floats
+    capacity: Floats  # in Mbit/s or, for models that only reduce it, as a share
     extra_ns: Ints  # one-way delay on top of propagation
     loss: Floats
-    up: NDArray[np.bool_]
+    up: Bools
+
+    def at(self, rows: NDArray[Any]) -> Way:
+        """Return the rows with these indices."""
+        return Way(self.capacity[rows], self.extra_ns[rows], self.loss[rows], self.up[rows])
+
+
+@dataclass(frozen=True)
+class Span:
+    """Piecewise constant values of both directions; a row holds until the next."""
+
+    time_ns: Ints  # strictly increasing, from the stretch's start
+    forward: Way  # from → to
+    backward: Way
 
     def at(self, time_ns: Ints) -> Span:
         """Return the values at other times, none before the first row."""
         rows = np.searchsorted(self.time_ns, time_ns, side="right") - 1
-        return Span(
-            time_ns,
-            self.forward[rows],
-            self.backward[rows],
-            self.extra_ns[rows],
-            self.loss[rows],
-            self.up[rows],
-        )
+        return Span(time_ns, self.forward.at(rows), self.backward.at(rows))
 
     def cut(self, start_ns: int, end_ns: int) -> Span:
         """Return the part in [``start_ns``, ``end_ns``), with a row at its start."""
@@ -56,25 +61,43 @@ class Span:
         return self.at(np.concatenate([[start_ns], inside]).astype(np.int64))
 
 
+class Apart(NamedTuple):
+    """A quantity that differs by direction, for `span`."""
+
+    forward: Any
+    backward: Any
+
+
 def span(
     time_ns: Ints,
     *,
     forward: Floats | float = 1.0,
     backward: Floats | float = 1.0,
-    extra_ns: Ints | int = 0,
-    loss: Floats | float = 0.0,
-    up: NDArray[np.bool_] | bool = True,
+    extra_ns: Ints | int | Apart = 0,
+    loss: Floats | float | Apart = 0.0,
+    up: Bools | bool | Apart = True,
 ) -> Span:
-    """Return a span. The defaults change nothing."""
-    rows = len(time_ns)
-    return Span(
-        time_ns,
-        np.broadcast_to(np.asarray(forward, dtype=np.float64), rows),
-        np.broadcast_to(np.asarray(backward, dtype=np.float64), rows),
-        np.broadcast_to(np.asarray(extra_ns, dtype=np.int64), rows),
-        np.broadcast_to(np.asarray(loss, dtype=np.float64), rows),
-        np.broadcast_to(np.asarray(up, dtype=np.bool_), rows),
-    )
+    """Return a span. The defaults change nothing.
+
+    Args:
+        time_ns: (rows,) start of each row.
+        forward: capacity from → to.
+        backward: capacity to → from.
+        extra_ns: of both directions, or `Apart`, as the following.
+        loss: probability per packet.
+        up: whether packets get through.
+    """
+
+    def row(value: Any, kind: type[np.generic]) -> NDArray[Any]:
+        return np.broadcast_to(np.asarray(value, dtype=kind), len(time_ns))
+
+    def way(capacity: Floats | float, direction: int) -> Way:
+        own = [one[direction] if isinstance(one, Apart) else one for one in (extra_ns, loss, up)]
+        return Way(
+            row(capacity, np.float64), row(own[0], np.int64), row(own[1], np.float64), row(own[2], np.bool_)
+        )
+
+    return Span(time_ns, way(forward, 0), way(backward, 1))
 
 
 def combined(spans: Sequence[Span], time_ns: Ints) -> Span:
@@ -82,15 +105,17 @@ def combined(spans: Sequence[Span], time_ns: Ints) -> Span:
     times = np.unique(np.concatenate([time_ns, *(one.time_ns for one in spans)]))
     total = span(times)
     for one in (part.at(times) for part in spans):
-        total = Span(
-            times,
-            total.forward * one.forward,
-            total.backward * one.backward,
-            total.extra_ns + one.extra_ns,
-            1 - (1 - total.loss) * (1 - one.loss),
-            total.up & one.up,
-        )
+        total = Span(times, _both(total.forward, one.forward), _both(total.backward, one.backward))
     return total
+
+
+def _both(one: Way, other: Way) -> Way:
+    return Way(
+        one.capacity * other.capacity,
+        one.extra_ns + other.extra_ns,
+        1 - (1 - one.loss) * (1 - other.loss),
+        one.up & other.up,
+    )
 
 
 class Model(Protocol):
@@ -142,14 +167,16 @@ class SlotModel:
             if self._last is None or self._last[0] != slot:
                 self._last = (slot, self.draw(slot))
             own, begin_ns = self._last[1], self.grid.begin_ns(slot)
-            times = own.time_ns + begin_ns
-            moved = Span(times, own.forward, own.backward, own.extra_ns, own.loss, own.up)
+            moved = Span(own.time_ns + begin_ns, own.forward, own.backward)
             next_ns = self.grid.begin_ns(slot + 1)
             # The trace's last row is a stretch of zero length; it still gets a row.
             parts.append(moved.cut(max(start_ns, begin_ns), min(next_ns, view.end_ns)))
+        times = np.concatenate([part.time_ns for part in parts])
         return Span(
-            *(
-                np.concatenate([getattr(part, field) for part in parts])
-                for field in ("time_ns", "forward", "backward", "extra_ns", "loss", "up")
-            )
+            times, _joined([part.forward for part in parts]), _joined([part.backward for part in parts])
         )
+
+
+def _joined(ways: Sequence[Way]) -> Way:
+    names = ("capacity", "extra_ns", "loss", "up")
+    return Way(*(np.concatenate([getattr(way, name) for way in ways]) for name in names))

@@ -1,4 +1,5 @@
 import itertools
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -12,7 +13,17 @@ from leogym.traces.capacity.starlink import Starlink
 from leogym.traces.capacity.uniform_steps import UniformSteps
 
 GRID = Grid(15 * NS_PER_S)
-FIELDS = ("time_ns", "forward", "backward", "extra_ns", "loss", "up")
+FIELDS = [
+    attrgetter(name)
+    for name in (
+        "time_ns",
+        *(
+            f"{way}.{name}"
+            for way in ("forward", "backward")
+            for name in ("capacity", "extra_ns", "loss", "up")
+        ),
+    )
+]
 
 
 def _view(start_ns, end_ns):
@@ -20,7 +31,7 @@ def _view(start_ns, end_ns):
 
 
 def _same(one: Span, other: Span) -> bool:
-    return all(np.array_equal(getattr(one, field), getattr(other, field)) for field in FIELDS)
+    return all(np.array_equal(field(one), field(other)) for field in FIELDS)
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +47,12 @@ def _mean(one: Span, values, start_ns=0):
 
 def _gap_ns(one: Span) -> int:
     # The loss burst starts when capacity returns.
-    return int(one.time_ns[np.flatnonzero(one.loss == starlink.BURST_LOSS)[0]])
+    return int(one.time_ns[np.flatnonzero(one.forward.loss == starlink.BURST_LOSS)[0]])
 
 
 def test_starlinks_capacity_lies_in_the_measured_range_and_its_uplink_is_the_smaller(slots):
-    down = np.array([_mean(one, one.forward, _gap_ns(one)) for one in slots])
-    up = np.array([_mean(one, one.backward, _gap_ns(one)) for one in slots])
+    down = np.array([_mean(one, one.forward.capacity, _gap_ns(one)) for one in slots])
+    up = np.array([_mean(one, one.backward.capacity, _gap_ns(one)) for one in slots])
     # The cycle cut by the gap or the slot's end moves a slot's mean by at most 0.5 %.
     assert 30 * 0.995 < down.min() < 38
     assert 60 < down.max() < 73 * 1.005
@@ -56,15 +67,15 @@ def test_every_reconfiguration_has_a_gap_a_spike_and_a_burst_of_the_measured_len
     for one in slots:
         gap_ns = _gap_ns(one)
         gaps.append(gap_ns / NS_PER_MS)
-        assert (one.forward[one.time_ns < gap_ns] == 0).all()
-        assert (one.extra_ns[one.time_ns < gap_ns] == 0).all()
-        height = one.extra_ns.max()
+        assert (one.forward.capacity[one.time_ns < gap_ns] == 0).all()
+        assert (one.forward.extra_ns[one.time_ns < gap_ns] == 0).all()
+        height = one.forward.extra_ns.max()
         heights.append(height / NS_PER_MS)
-        falls = one.time_ns[one.extra_ns == height].max()
-        first_below = one.time_ns[(one.time_ns > falls) & (one.extra_ns < height)][0]
+        falls = one.time_ns[one.forward.extra_ns == height].max()
+        first_below = one.time_ns[(one.time_ns > falls) & (one.forward.extra_ns < height)][0]
         # The first step down comes one ramp step after the spike's end.
         spikes.append((first_below - gap_ns) / NS_PER_MS - starlink._RAMP_MS)
-        over = one.time_ns[(one.loss < 1) & (one.time_ns > gap_ns)][0]
+        over = one.time_ns[(one.forward.loss < 1) & (one.time_ns > gap_ns)][0]
         bursts.append((over - gap_ns) / NS_PER_MS)
     for drawn, (low, high) in (
         (gaps, (59, 135)),
@@ -97,7 +108,7 @@ PAUSES_MS |= {14: 11, 15: 12, 16: 2}
 
 def _frame_starts_ns(one: Span):
     after = one.time_ns > 300 * NS_PER_MS
-    time_ns, on = one.time_ns[after], one.forward[after] > 0
+    time_ns, on = one.time_ns[after], one.forward.capacity[after] > 0
     return time_ns[on & np.append(False, ~on[:-1])], time_ns[~on & np.append(False, on[:-1])]
 
 
@@ -127,18 +138,18 @@ def test_starlinks_bursts_come_as_often_as_those_of_a_measured_download(slots):
 
 def test_an_upload_over_starlink_is_a_download_turned_round():
     down, up = Starlink(GRID, 3).draw(5), Starlink(GRID, 3, terminal_at="from").draw(5)
-    assert np.array_equal(down.forward, up.backward)
-    assert np.array_equal(down.backward, up.forward)
-    assert (down.loss.min(), up.loss.min()) == pytest.approx((1e-4, 2e-3))
+    assert np.array_equal(down.forward.capacity, up.backward.capacity)
+    assert np.array_equal(down.backward.capacity, up.forward.capacity)
+    assert (down.forward.loss.min(), up.forward.loss.min()) == pytest.approx((1e-4, 2e-3))
 
 
 def test_uniform_steps_fill_their_ranges_evenly():
     model = UniformSteps(GRID, 1, rtt_ms=(10, 100), max_loss=0.01)
     drawn = [model.draw(slot) for slot in range(2000)]
     for values, low, high in (
-        ([one.forward[0] for one in drawn], 50, 100),
-        ([2 * one.extra_ns[0] / NS_PER_MS for one in drawn], 10, 100),
-        ([one.loss[0] for one in drawn], 0, 0.01),
+        ([one.forward.capacity[0] for one in drawn], 50, 100),
+        ([2 * one.forward.extra_ns[0] / NS_PER_MS for one in drawn], 10, 100),
+        ([one.forward.loss[0] for one in drawn], 0, 0.01),
     ):
         share = (np.array(values) - low) / (high - low)
         assert 0 <= share.min() < 0.01
@@ -156,7 +167,10 @@ def test_loss_leaves_the_capacities_and_delays_of_the_same_seed_alone():
     )
     for slot in range(5):
         one, other = clean.draw(slot), lossy.draw(slot)
-        assert (one.forward[0], one.extra_ns[0]) == (other.forward[0], other.extra_ns[0])
+        assert (one.forward.capacity[0], one.forward.extra_ns[0]) == (
+            other.forward.capacity[0],
+            other.forward.extra_ns[0],
+        )
 
 
 @pytest.mark.parametrize("burst", [LossBurst(0.01, 40, 1.0), LossBurst(0.05, 200, 0.5)])
@@ -164,11 +178,11 @@ def test_bursts_have_their_mean_length_and_the_loss_asked_for(burst):
     end_ns = round(20_000 * (burst.burst_ms + burst.pause_ms)) * NS_PER_MS
     bursts = GilbertElliott(burst, 1).window(_view(0, end_ns))
     length_ns = np.diff(np.append(bursts.time_ns, end_ns))
-    bad = bursts.loss > 0
-    assert set(bursts.loss.tolist()) == {0, burst.burst_loss}
+    bad = bursts.forward.loss > 0
+    assert set(bursts.forward.loss.tolist()) == {0, burst.burst_loss}
     # With about 20,000 of each, four standard errors are below 3 %, and below 5 % for a quotient.
     assert length_ns[bad].mean() / NS_PER_MS == pytest.approx(burst.burst_ms, rel=0.03)
-    assert (length_ns * bursts.loss).sum() / end_ns == pytest.approx(burst.mean, rel=0.05)
+    assert (length_ns * bursts.forward.loss).sum() / end_ns == pytest.approx(burst.mean, rel=0.05)
     # The standard deviation of an exponential equals its mean.
     assert length_ns[bad].std() == pytest.approx(length_ns[bad].mean(), rel=0.05)
 
@@ -208,10 +222,10 @@ def test_models_combine_capacities_as_shares_delays_as_sums_and_losses_as_chance
     )
     both = combined([one, other], np.array([0, 5]))
     assert both.time_ns.tolist() == [0, 5, 10, 20]
-    assert both.forward.tolist() == [25, 25, 40, 40]
-    assert both.extra_ns.tolist() == [3, 3, 3, 7]
-    assert both.loss == pytest.approx([0.28] * 4)
-    assert both.up.tolist() == [True, True, True, False]
+    assert both.forward.capacity.tolist() == [25, 25, 40, 40]
+    assert both.forward.extra_ns.tolist() == [3, 3, 3, 7]
+    assert both.forward.loss == pytest.approx([0.28] * 4)
+    assert both.forward.up.tolist() == [True, True, True, False]
 
 
 def test_a_stronger_signal_is_never_slower_and_every_row_of_the_table_is_used():

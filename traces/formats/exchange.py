@@ -4,12 +4,13 @@ import json
 import shlex
 import shutil
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import leosim
 import numpy as np
+from numpy.typing import NDArray
 
 from leogym.configs.errors import InputError
 from leogym.configs.output_file import whole_file
@@ -116,10 +117,7 @@ def _write_folder(
             with whole_file(folder / f"{direction}.bw.json") as file:
                 spans = netem_trace.write_capacity(series, direction, file)
             said[f"{direction}.bw.json"] = f"BwTraceConfig, {spans} spans"
-        with whole_file(folder / "delay.json") as file:
-            said["delay.json"] = f"DelayTraceConfig, {netem_trace.write_delay(series, file)} spans, one way"
-        with whole_file(folder / "loss.json") as file:
-            said["loss.json"] = f"LossTraceConfig, {netem_trace.write_loss(series, file)} spans"
+        said |= _netem_delays_and_losses(series, folder)
         lost.append("connected: an outage is a bandwidth of 0; path_id and events are left out")
         sidecar["offset_s"] = 0.0
     else:
@@ -149,11 +147,7 @@ def _write_folder(
         lost.append("time: opportunities come in whole milliseconds, rounded up")
         lost.append("connected: an outage has no opportunity; path_id and events are left out")
         lost += _delay_sidecar(series, kind, folder, sidecar, said)
-        if series.loss.any():
-            lengths = series.end_ns - series.time_ns
-            mean = float((series.loss * lengths).sum() / series.period_ns)
-            sidecar["mean_loss"] = mean
-            lost.append(f"loss: {mean:.6g} on average, left out: use mm-loss")
+        lost += _mean_losses(series, sidecar)
         delay = f"mm-delay {sidecar['delay_ms']}"
         if kind == "leoreplayer":
             delay = f"mm-delay {leoreplayer.INTERVAL_MS} delay.txt"
@@ -166,26 +160,72 @@ def _write_folder(
     return said
 
 
+def _netem_delays_and_losses(series: Series, folder: Path) -> dict[str, str]:
+    """Write delay and loss: one file of each if both directions have the same, else one per direction."""
+    said = {}
+    alike = {
+        "delay": np.array_equal(series.up.delay_ns, series.down.delay_ns),
+        "loss": np.array_equal(series.up.loss, series.down.loss),
+    }
+    for what, same in alike.items():
+        for direction in DIRECTIONS[: 1 if same else 2]:
+            name = f"{what}.json" if same else f"{direction}.{what}.json"
+            with whole_file(folder / name) as file:
+                if what == "delay":
+                    spans = netem_trace.write_delay(series, direction, file)
+                    said[name] = f"DelayTraceConfig, {spans} spans, one way"
+                else:
+                    said[name] = f"LossTraceConfig, {netem_trace.write_loss(series, direction, file)} spans"
+    return said
+
+
+def _mean_losses(series: Series, sidecar: dict[str, Any]) -> list[str]:
+    """Write the mean loss of each direction into the sidecar; return a note on it."""
+    lengths = series.end_ns - series.time_ns
+    up, down = (float((way.loss * lengths).sum() / series.period_ns) for way in (series.up, series.down))
+    if up == down:
+        if not up:
+            return []
+        sidecar["mean_loss"] = up
+        return [f"loss: {up:.6g} on average, left out: use mm-loss"]
+    sidecar |= {"mean_up_loss": up, "mean_down_loss": down}
+    return [f"loss: {up:.6g} up and {down:.6g} down on average, left out: use mm-loss uplink, downlink"]
+
+
+def _median_ms(series: Series, delay_ns: NDArray[np.int64]) -> float:
+    """Return the delay that at most half of the time is below, in ms."""
+    order = np.argsort(delay_ns, kind="stable")
+    half = int(np.searchsorted(np.cumsum((series.end_ns - series.time_ns)[order]), series.period_ns / 2))
+    return int(delay_ns[order][half]) / NS_PER_MS
+
+
 def _delay_sidecar(
     series: Series, kind: str, folder: Path, sidecar: dict[str, Any], said: dict[str, str]
 ) -> list[str]:
     """Write the delay as far as the format can express it; return notes on the rest."""
-    lengths = series.end_ns - series.time_ns
-    order = np.argsort(series.delay_ns, kind="stable")
-    half = int(np.searchsorted(np.cumsum(lengths[order]), series.period_ns / 2))
-    median_ms = int(series.delay_ns[order][half]) / NS_PER_MS
-    # mm-delay takes whole milliseconds.
-    sidecar["delay_ms"] = max(1, round(median_ms))
-    low, high = int(series.delay_ns.min()) / NS_PER_MS, int(series.delay_ns.max()) / NS_PER_MS
+    # mm-delay takes whole milliseconds, the same both ways.
+    sidecar["delay_ms"] = max(1, round(_median_ms(series, series.rtt_ns // 2)))
+    apart = not np.array_equal(series.up.delay_ns, series.down.delay_ns)
+    notes = []
+    if apart:
+        sidecar["up_delay_ms"], sidecar["down_delay_ms"] = (
+            _median_ms(series, way.delay_ns) for way in (series.up, series.down)
+        )
+        notes.append(
+            f"direction: the delay is {sidecar['up_delay_ms']:g} ms up and {sidecar['down_delay_ms']:g} ms "
+            "down (medians); the format has half of the round trip's for both"
+        )
+    low, high = int(series.rtt_ns.min()) / 2 / NS_PER_MS, int(series.rtt_ns.max()) / 2 / NS_PER_MS
     if kind == "leoreplayer":
         with whole_file(folder / "delay.txt") as file:
             count = leoreplayer.write_delays(series, file)
         said["delay.txt"] = f"{count} delays of {leoreplayer.INTERVAL_MS} ms each, one way"
-        return [f"delay: one-way, to the nearest ms at every {leoreplayer.INTERVAL_MS} ms"]
+        return [f"delay: one-way, to the nearest ms at every {leoreplayer.INTERVAL_MS} ms", *notes]
     if low == high and low == sidecar["delay_ms"]:
-        return []
+        return notes
     return [
-        f"delay: varies from {low:g} to {high:g} ms; mm-delay has one: {sidecar['delay_ms']} ms, the median"
+        f"delay: varies from {low:g} to {high:g} ms; mm-delay has one: {sidecar['delay_ms']} ms, the median",
+        *notes,
     ]
 
 
@@ -283,7 +323,7 @@ def read(
             way = "from → to" if options.terminal_at == "to" else "to → from"
             notes.append(f"the user is at {options.terminal_at!r}: its download goes {way}")
     if extra.get("terminal_at") == "to":
-        series = replace(series, uplink_bps=series.downlink_bps, downlink_bps=series.uplink_bps)
+        series = series.turned()
     series, raised = rows.without_overtaking(series)
     if raised:
         notes.append(
@@ -305,11 +345,10 @@ def _read_probes(path: Path, kind: str, options: Options, slot_ms: int, notes: l
     found = PROBES[kind](path)
     slot_ns = slot_ms * NS_PER_MS
     series = probes.binned(found, slot_ns, options.capacity_mbps, str(path))
-    for file, capacity in ((options.uplink, series.uplink_bps), (options.downlink, series.downlink_bps)):
-        if file is not None:
-            capacity[:] = leoreplayer.replayed_bps(file, len(series.time_ns), slot_ms)
+    series = leoreplayer.replayed(series, options.uplink, options.downlink, slot_ms)
     empty = len(series.time_ns) - len(np.unique(found.time_ns // slot_ns))
-    lost, out = int(found.lost.sum()), int(probes.in_outage(found).sum())
+    outages = [out for _, out in probes.losses(found)]
+    lost, out = int(found.lost.sum()), int((found.lost & (outages[0] | outages[1])).sum())
     notes.append(
         f"{len(found.lost)} probes, {lost} lost, {out} of them in outages; "
         f"{empty} of {len(series.time_ns)} slots of {slot_ms} ms have no probe"
@@ -321,16 +360,31 @@ def _read_mahimahi(path: Path, options: Options, bin_ms: int, notes: list[str]) 
     if path.is_dir():
         uplink, downlink = _folder_files(path, ("uplink.txt", "downlink.txt")).values()
         sidecar = _sidecar(path)
-        delay_ms = options.delay_ms
-        if delay_ms is None and isinstance(sidecar.get("delay_ms"), int):
-            delay_ms = float(sidecar["delay_ms"])
-            notes.append(f"delay_ms: {delay_ms:g}, from {path / SIDECAR}")
     else:
         uplink, downlink = options.uplink or path, options.downlink or path
-        sidecar, delay_ms = {}, options.delay_ms
+        sidecar = {}
+    delays_ms = (options.delay_ms, options.delay_ms)
+    if options.delay_ms is None:
+        delays_ms = _exported_delays_ms(sidecar)
+        if delays_ms[0] is not None:
+            told = " up, ".join(f"{delay_ms:g}" for delay_ms in dict.fromkeys(delays_ms))
+            notes.append(f"delay_ms: {told}{' down' * (delays_ms[0] != delays_ms[1])}, from {path / SIDECAR}")
+    up_ms, down_ms = (_usable_ms(path, delay_ms) for delay_ms in delays_ms)
+    series = mahimahi.read(uplink, downlink, (up_ms, down_ms), bin_ms)
+    return _unrotated(_whole(series, sidecar), sidecar)
+
+
+def _usable_ms(path: Path, delay_ms: float | None) -> float:
     if delay_ms is None or not 0 < delay_ms <= rows.MAX_DELAY_MS:
         raise InputError(f"{path}: delay_ms: mahimahi's traces have no delay: give --delay-ms, above 0")
-    return _unrotated(_whole(mahimahi.read(uplink, downlink, delay_ms, bin_ms), sidecar), sidecar)
+    return delay_ms
+
+
+def _exported_delays_ms(sidecar: dict[str, Any]) -> tuple[float | None, float | None]:
+    """Return the delays up and down of the trace that an export came from, as far as it tells."""
+    found = [sidecar.get(f"{way}_delay_ms", sidecar.get("delay_ms")) for way in ("up", "down")]
+    up_ms, down_ms = (float(ms) if isinstance(ms, int | float) else None for ms in found)
+    return up_ms, down_ms
 
 
 def _whole(series: Series, sidecar: dict[str, Any]) -> Series:
@@ -398,8 +452,8 @@ def import_file(path: Path, kind: str, options: Options, command: str, out: Path
         with whole_file(listing) as file:
             file.write("line,kind,field,rule\n")
             file.writelines(f'{fault.line},{fault.kind},{fault.field},"{fault.rule}"\n' for fault in faults)
-    down_s = float((series.end_ns - series.time_ns)[~series.connected].sum()) / 1e9
-    delays = series.delay_ns / NS_PER_MS
+    down_s = float((series.end_ns - series.time_ns)[~series.usable].sum()) / 1e9
+    delays = np.concatenate([series.up.delay_ns, series.down.delay_ns]) / NS_PER_MS
     return (
         f"{out}: {len(series.time_ns)} rows over {series.period_ns / 1e9:g} s, "
         f"delay {delays.min():.3f} to {delays.max():.3f} ms, down for {down_s:.3f} s"

@@ -92,7 +92,7 @@ def find_measured(series: Series, resolution_s: float) -> Grid | None:
     LeoCC's own search takes the highest hundred of 12,000 delays.
     """
     begin_s = series.time_ns / NS_PER_S
-    lost = ~series.connected & np.concatenate([[True], series.connected[:-1]])
+    lost = ~series.usable & np.concatenate([[True], series.usable[:-1]])
     kinds = [lost, *(_highest(series, share) for share in _HIGHEST_SHARES)]
     found = (find(_beginnings(begin_s[kind]), MEASURED_S, resolution_s) for kind in kinds)
     return next((grid for grid in found if grid), None)
@@ -100,10 +100,11 @@ def find_measured(series: Series, resolution_s: float) -> Grid | None:
 
 def _highest(series: Series, share: float) -> NDArray[np.bool_]:
     """Return the rows with the highest delays, which last for this share of the period."""
-    order = np.argsort(series.delay_ns, kind="stable")[::-1]
+    rtt_ns = series.rtt_ns
+    order = np.argsort(rtt_ns, kind="stable")[::-1]
     held_ns = np.cumsum((series.end_ns - series.time_ns)[order])
-    least_ns = series.delay_ns[order[int(np.searchsorted(held_ns, share * series.period_ns))]]
-    return (series.delay_ns >= least_ns) & (series.delay_ns > np.median(series.delay_ns)) & series.connected
+    least_ns = rtt_ns[order[int(np.searchsorted(held_ns, share * series.period_ns))]]
+    return (rtt_ns >= least_ns) & (rtt_ns > np.median(rtt_ns)) & series.usable
 
 
 def _beginnings(time_s: Seconds) -> Seconds:

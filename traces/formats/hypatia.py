@@ -50,6 +50,5 @@ def read(path: Path, capacity_mbps: float) -> Series:
     delay_ns = rows.held_delays(np.round(rtts / 2).astype(np.int64), connected)
     period_ns = int(2 * times[-1] - times[-2])
     series = rows.constant(times, period_ns, delay_ns, capacity_mbps)
-    series.connected[:] = connected
     series.event[:] = rows.unreachable_events(connected)
-    return series
+    return series.with_both(connected=connected)

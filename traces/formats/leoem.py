@@ -205,10 +205,9 @@ def read(path: Path, capacity_mbps: float) -> tuple[Series, list[Second]]:
     series = rows.constant(
         np.array(time_ns, dtype=np.int64), period_ns, np.array(delay, dtype=np.int64), capacity_mbps
     )
-    series.connected[:] = connected
     series.path_id[:] = paths
     series.event[:] = events
-    return series, seconds
+    return series.with_both(connected=np.array(connected)), seconds
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ for an interval of 10 ms. It repeats after its last line, and applies to both di
 mahimahi traces. LeoReplayer lets packets overtake each other when the delay falls.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -23,13 +24,13 @@ _MAX_DELAY_MS = int(rows.MAX_DELAY_MS)
 
 
 def delays_ms(series: Series) -> NDArray[np.int64]:
-    """Return the delay at the start of each interval, rounded to a millisecond.
+    """Return the delay at the start of each interval, rounded to a millisecond: half of both directions'.
 
     LeoReplayer lets packets overtake when the delay falls faster than time runs, so such delays are raised.
     """
     start_ns = np.arange(0, series.period_ns, INTERVAL_MS * NS_PER_MS, dtype=np.int64)
     row = np.searchsorted(series.time_ns, start_ns, side="right") - 1
-    nearest_ms = (series.delay_ns[row] + NS_PER_MS // 2) // NS_PER_MS
+    nearest_ms = (series.rtt_ns[row] // 2 + NS_PER_MS // 2) // NS_PER_MS
     start_ms = start_ns // NS_PER_MS
     return np.maximum.accumulate(start_ms + nearest_ms) - start_ms
 
@@ -65,10 +66,16 @@ def read(delay: Path, uplink: Path | None, downlink: Path | None, capacity_mbps:
     time_ns = np.arange(len(delay_ms), dtype=np.int64) * INTERVAL_MS * NS_PER_MS
     period_ns = len(delay_ms) * INTERVAL_MS * NS_PER_MS
     series = rows.constant(time_ns, period_ns, delay_ms * NS_PER_MS, capacity_mbps)
-    for path, capacity in ((uplink, series.uplink_bps), (downlink, series.downlink_bps)):
-        if path is not None:
-            capacity[:] = replayed_bps(path, len(delay_ms))
-    return series
+    return replayed(series, uplink, downlink, INTERVAL_MS)
+
+
+def replayed(series: Series, uplink: Path | None, downlink: Path | None, interval_ms: int) -> Series:
+    """Return a series whose capacity comes from bandwidth files, where there are such."""
+    ways = [
+        way if path is None else replace(way, bps=replayed_bps(path, len(series.time_ns), interval_ms))
+        for path, way in ((uplink, series.up), (downlink, series.down))
+    ]
+    return replace(series, up=ways[0], down=ways[1])
 
 
 def replayed_bps(path: Path, intervals: int, interval_ms: int = INTERVAL_MS) -> NDArray[np.int64]:

@@ -25,10 +25,6 @@ from leogym.traces.formats.source import Source
 PACKET_BITS = 12_000  # bits of an opportunity that count as capacity: an IP packet of 1,500 bytes
 
 DIRECTIONS = ("uplink", "downlink")
-_COLUMNS = (
-    *("time_ns", "delay_ns", "uplink_bps", "downlink_bps"),
-    *("loss", "connected", "path_id"),
-)
 DEFAULT_BIN_MS = 100
 MAX_PERIOD_MS = round(rows.MAX_PERIOD_S * 1000)
 MAX_OPPORTUNITIES = 1 << 29  # a day at 70 Mbit/s. Mahimahi keeps all of them in memory.
@@ -143,12 +139,14 @@ def repetition(series: Series, unit_ms: int = 1) -> Series:
     times = next((times for times in range(least, pieces) if pieces % times == 0), pieces)
     if times == pieces:
         return series
-    first = np.arange(len(series.time_ns)) == 0
-    return replace(
-        series,
-        period_ns=times * whole_ms * NS_PER_MS,
-        **{name: getattr(series, name)[first] for name in _COLUMNS},
-        event=series.event[:1],
+    first = np.zeros(1, dtype=np.int64)
+    return Series(
+        times * whole_ms * NS_PER_MS,
+        series.time_ns[first],
+        series.up.at(first),
+        series.down.at(first),
+        series.path_id[first],
+        series.event[:1],
     )
 
 
@@ -202,8 +200,8 @@ def capacity_bps(opportunity_ms: NDArray[np.int64], period_ms: int, bin_ms: int)
     return np.round(counts * PACKET_BITS * 1000 / length_ms).astype(np.int64)
 
 
-def read(uplink: Path, downlink: Path, delay_ms: float, bin_ms: int = DEFAULT_BIN_MS) -> Series:
-    """Read a pair of traces as rows of ``bin_ms`` with a constant delay.
+def read(uplink: Path, downlink: Path, delay_ms: tuple[float, float], bin_ms: int = DEFAULT_BIN_MS) -> Series:
+    """Read a pair of traces as rows of ``bin_ms`` with a constant delay up and down.
 
     A bin without opportunities has capacity 0 and is connected, because the trace does not state the cause.
 
@@ -220,8 +218,13 @@ def read(uplink: Path, downlink: Path, delay_ms: float, bin_ms: int = DEFAULT_BI
             f"{uplink}: period: {period_ms} ms are more than {rows.MAX_ROWS} bins of {bin_ms} ms"
         )
     time_ns = np.arange(0, period_ms, bin_ms, dtype=np.int64) * NS_PER_MS
-    delay_ns = np.full(len(time_ns), round(delay_ms * NS_PER_MS))
-    series = rows.constant(time_ns, period_ms * NS_PER_MS, delay_ns, 0)
-    series.uplink_bps[:] = capacity_bps(traces[uplink], period_ms, bin_ms)
-    series.downlink_bps[:] = capacity_bps(traces[downlink], period_ms, bin_ms)
-    return series
+    series = rows.constant(time_ns, period_ms * NS_PER_MS, np.ones(len(time_ns), dtype=np.int64), 0)
+    up, down = (
+        replace(
+            series.up,
+            delay_ns=np.full(len(time_ns), round(one_way_ms * NS_PER_MS)),
+            bps=capacity_bps(traces[path], period_ms, bin_ms),
+        )
+        for path, one_way_ms in zip((uplink, downlink), delay_ms, strict=True)
+    )
+    return replace(series, up=up, down=down)

@@ -36,17 +36,17 @@ def write_capacity(series: Series, direction: str, file: IO[str]) -> int:
     return _write_repeated(file, "Bw", models)
 
 
-def write_delay(series: Series, file: IO[str]) -> int:
-    """Write a ``DelayTraceConfig`` of one-way delays. Return its number of spans."""
-    values, lengths = _spans(series, series.delay_ns)
+def write_delay(series: Series, direction: str, file: IO[str]) -> int:
+    """Write a ``DelayTraceConfig`` of a direction's delays. Return its number of spans."""
+    values, lengths = _spans(series, series.way(direction).delay_ns)
     models = [
         {"delay": f"{delay}ns", "duration": f"{ns}ns"} for delay, ns in zip(values, lengths, strict=True)
     ]
     return _write_repeated(file, "Delay", models)
 
 
-def write_loss(series: Series, file: IO[str]) -> int:
-    """Write a ``LossTraceConfig`` of independent loss. Return its number of spans."""
-    values, lengths = _spans(series, series.loss)
+def write_loss(series: Series, direction: str, file: IO[str]) -> int:
+    """Write a ``LossTraceConfig`` of a direction's independent loss. Return its number of spans."""
+    values, lengths = _spans(series, series.way(direction).loss)
     models = [{"loss": [loss], "duration": f"{ns}ns"} for loss, ns in zip(values, lengths, strict=True)]
     return _write_repeated(file, "Loss", models)

@@ -2,10 +2,13 @@
 
 Probes are put onto slots of equal length by the time at which they were sent:
 
-- A slot's delay is half the median RTT of its probes. Slots without an answered probe hold the last delay.
+- A slot's delay is the median of its probes: of each direction's delays if both ends stamp them, else half
+  the RTT both ways. Slots without an answered probe hold the last delay.
 - Probes lost in a row for at least `OUTAGE_NS` are an outage, as when the terminal changes its satellite. Its
   slots are those from the first lost probe up to the next answered one. Other losses are random: a slot's
   loss is the share of lost probes, outages aside, within half of `LOSS_NS` before and after it.
+- A probe that is known to be lost on one way counts for this way alone. But an outage on the way up is one
+  both ways: nothing that could be lost gets to the other end.
 """
 
 from dataclasses import dataclass, replace
@@ -53,12 +56,12 @@ def of_round_trips(time_ns: NDArray[np.int64], rtt_ns: NDArray[np.float64]) -> P
     return Probes(time_ns - start_ns, start_ns, rtt_ns, unknown, unknown, np.isnan(rtt_ns), no, no)
 
 
-def in_outage(probes: Probes) -> NDArray[np.bool_]:
-    """Return which probes are lost in a row for at least `OUTAGE_NS`.
+def in_outage(probes: Probes, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which probes are ``lost`` in a row for at least `OUTAGE_NS`.
 
     A row of losses lasts from its first probe to the next answered one, or an interval beyond the last probe.
     """
-    edges = np.diff(np.concatenate([[0], probes.lost.astype(np.int8), [0]]))
+    edges = np.diff(np.concatenate([[0], lost.astype(np.int8), [0]]))
     first, after = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
     ends_ns = np.append(probes.time_ns, probes.time_ns[-1] + probes.interval_ns)
     long = (ends_ns[after] - probes.time_ns[first] >= OUTAGE_NS) & (after - first > 1)
@@ -81,27 +84,54 @@ def binned(probes: Probes, slot_ns: int, capacity_mbps: float, source: str) -> S
     answered = ~probes.lost
     if not answered.any():
         raise InputError(f"{source}: rtt: every probe was lost")
-    medians = medians_of(slot[answered], probes.rtt_ns[answered] / 2, slots)
-    known = ~np.isnan(medians)
-    delay_ns = rows.held_delays(np.round(np.where(known, medians, 0)).astype(np.int64), known)
+    halves_ns = probes.rtt_ns / 2
+    stamped = bool(np.isfinite(probes.uplink_ns[answered] + probes.downlink_ns[answered]).any())
     time_ns = np.arange(slots, dtype=np.int64) * slot_ns
-    series = rows.constant(time_ns, slots * slot_ns, delay_ns, capacity_mbps)
-    out = in_outage(probes)
+    ways = []
+    for delays_ns, (lost, out) in zip(
+        (probes.uplink_ns, probes.downlink_ns) if stamped else (halves_ns, halves_ns),
+        losses(probes),
+        strict=True,
+    ):
+        has = answered & np.isfinite(delays_ns)
+        medians = medians_of(slot[has], delays_ns[has], slots)
+        known = ~np.isnan(medians)
+        delay_ns = rows.held_delays(np.round(np.where(known, medians, 0)).astype(np.int64), known)
+        connected = ~_covered(slot, out, slots) | known
+        loss = np.where(connected, _random_loss(probes, lost, out, time_ns + slot_ns // 2), 0)
+        way = rows.constant(time_ns, slots * slot_ns, delay_ns, capacity_mbps).up
+        ways.append(replace(way, connected=connected, loss=loss))
+    up, down = ways
+    events = rows.unreachable_events(up.connected, down.connected)
+    return Series(slots * slot_ns, time_ns, up, down, np.zeros(slots, dtype=np.int64), events)
+
+
+def losses(probes: Probes) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Return which probes are lost in each direction, up first, and which of them in its outages."""
+    unknown = probes.lost & ~probes.lost_up & ~probes.lost_down
+    lost_up = probes.lost_up | unknown
+    out_up = in_outage(probes, lost_up)
+    lost_down = probes.lost_down | unknown | (lost_up & out_up)
+    return [(lost_up, out_up), (lost_down, in_outage(probes, lost_down))]
+
+
+def _covered(slot: NDArray[np.int64], out: NDArray[np.bool_], slots: int) -> NDArray[np.bool_]:
+    """Return the slots of outages: from their first lost probe up to the next probe."""
     down = np.zeros(slots + 1, dtype=np.int64)
     edges = np.diff(np.concatenate([[0], out.astype(np.int8), [0]]))
     after = np.append(slot, slots)[np.flatnonzero(edges == -1)]
     np.add.at(down, slot[edges[:-1] == 1], 1)
     np.add.at(down, after, -1)
-    series.connected[:] = (np.cumsum(down[:-1]) == 0) | known
-    series.loss[:] = np.where(series.connected, _random_loss(probes, out, time_ns + slot_ns // 2), 0)
-    return replace(series, event=rows.unreachable_events(series.connected))
+    return np.cumsum(down[:-1]) > 0
 
 
-def _random_loss(probes: Probes, out: NDArray[np.bool_], at_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+def _random_loss(
+    probes: Probes, every: NDArray[np.bool_], out: NDArray[np.bool_], at_ns: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Return the share of lost probes outside outages, in the `LOSS_NS` around each time."""
     low = np.searchsorted(probes.time_ns, at_ns - LOSS_NS // 2)
     high = np.searchsorted(probes.time_ns, at_ns + LOSS_NS // 2)
-    lost = np.append(0, np.cumsum(probes.lost & ~out))
+    lost = np.append(0, np.cumsum(every & ~out))
     sent = np.append(0, np.cumsum(~out))
     return (lost[high] - lost[low]) / np.maximum(sent[high] - sent[low], 1)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.configs.output_file import whole_file
-from leogym.traces.path.path_trace import COLUMNS, FORMAT, VERSION, decimal
+from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, OneWay, decimal, line
 
 MAX_ROWS = 10_000_000
 MAX_PERIOD_S = 1e7
@@ -30,11 +30,8 @@ class Series:
 
     period_ns: int
     time_ns: NDArray[np.int64]
-    delay_ns: NDArray[np.int64]  # one way; above 0 even while disconnected
-    uplink_bps: NDArray[np.int64]
-    downlink_bps: NDArray[np.int64]
-    loss: NDArray[np.float64]
-    connected: NDArray[np.bool_]
+    up: OneWay  # from the path's first site to its second
+    down: OneWay
     path_id: NDArray[np.int64]
     event: list[str]
 
@@ -43,10 +40,32 @@ class Series:
         """End of each row's span."""
         return np.append(self.time_ns[1:], self.period_ns)
 
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """Whether both directions are connected."""
+        return self.up.connected & self.down.connected
+
+    @property
+    def rtt_ns(self) -> NDArray[np.int64]:
+        """Propagation both ways."""
+        return self.up.delay_ns + self.down.delay_ns
+
+    def way(self, direction: str) -> OneWay:
+        """Return the values of ``uplink`` or ``downlink``."""
+        return self.up if direction == "uplink" else self.down
+
     def capacity_bps(self, direction: str) -> NDArray[np.int64]:
         """Return the capacity of ``uplink`` or ``downlink``; outages count as zero."""
-        capacity = self.uplink_bps if direction == "uplink" else self.downlink_bps
-        return np.where(self.connected, capacity, 0)
+        way = self.way(direction)
+        return np.where(way.connected, way.bps, 0)
+
+    def with_both(self, **values: NDArray[Any]) -> Series:
+        """Return the series with these fields of `OneWay` replaced in both directions."""
+        return replace(self, up=replace(self.up, **values), down=replace(self.down, **values))
+
+    def turned(self) -> Series:
+        """Return the series seen from the other end: up is down."""
+        return replace(self, up=self.down, down=self.up)
 
     def rotated(self, offset_ns: int) -> Series:
         """Return the period rotated to start at ``offset_ns``; raise ValueError if no row begins there."""
@@ -55,34 +74,26 @@ class Series:
         row = int(np.searchsorted(self.time_ns, offset_ns))
         if row == len(self.time_ns) or self.time_ns[row] != offset_ns:
             raise ValueError("no row begins there")
-
-        def turned(values: NDArray[Any]) -> NDArray[Any]:
-            return np.concatenate([values[row:], values[:row]])
-
+        order = np.roll(np.arange(len(self.time_ns)), -row)
         return Series(
             self.period_ns,
-            (turned(self.time_ns) - offset_ns) % self.period_ns,
-            turned(self.delay_ns),
-            turned(self.uplink_bps),
-            turned(self.downlink_bps),
-            turned(self.loss),
-            turned(self.connected),
-            turned(self.path_id),
+            (self.time_ns[order] - offset_ns) % self.period_ns,
+            self.up.at(order),
+            self.down.at(order),
+            self.path_id[order],
             self.event[row:] + self.event[:row],
         )
 
     def tiled(self, times: int) -> Series:
         """Repeat the period."""
         starts_ns = np.arange(times, dtype=np.int64)[:, None] * self.period_ns
+        rows = np.tile(np.arange(len(self.time_ns)), times)
         return Series(
             times * self.period_ns,
             (starts_ns + self.time_ns).ravel(),
-            np.tile(self.delay_ns, times),
-            np.tile(self.uplink_bps, times),
-            np.tile(self.downlink_bps, times),
-            np.tile(self.loss, times),
-            np.tile(self.connected, times),
-            np.tile(self.path_id, times),
+            self.up.at(rows),
+            self.down.at(rows),
+            self.path_id[rows],
             self.event * times,
         )
 
@@ -90,20 +101,15 @@ class Series:
 def constant(
     time_ns: NDArray[np.int64], period_ns: int, delay_ns: NDArray[np.int64], capacity_mbps: float
 ) -> Series:
-    """Return connected rows with these delays, and everything else constant."""
+    """Return connected rows with these delays both ways, and everything else constant."""
     rows = len(time_ns)
-    capacity = np.full(rows, round(capacity_mbps * 1e6), dtype=np.int64)
-    return Series(
-        period_ns,
-        time_ns,
+    way = OneWay(
         np.maximum(delay_ns, MIN_DELAY_NS),
-        capacity,
-        capacity.copy(),
+        np.full(rows, round(capacity_mbps * 1e6), dtype=np.int64),
         np.zeros(rows),
         np.ones(rows, dtype=bool),
-        np.zeros(rows, dtype=np.int64),
-        [""] * rows,
     )
+    return Series(period_ns, time_ns, way, way, np.zeros(rows, dtype=np.int64), [""] * rows)
 
 
 def from_trace(trace: leosim.PathTrace) -> Series:
@@ -111,11 +117,18 @@ def from_trace(trace: leosim.PathTrace) -> Series:
     return Series(
         trace.period_ns,
         trace.time_ns.astype(np.int64),
-        trace.delay_ns.astype(np.int64),
-        trace.uplink_bps.astype(np.int64),
-        trace.downlink_bps.astype(np.int64),
-        trace.loss.astype(np.float64),
-        trace.connected.astype(bool),
+        OneWay(
+            trace.up_delay_ns.astype(np.int64),
+            trace.uplink_bps.astype(np.int64),
+            trace.up_loss,
+            trace.up_connected,
+        ),
+        OneWay(
+            trace.down_delay_ns.astype(np.int64),
+            trace.downlink_bps.astype(np.int64),
+            trace.down_loss,
+            trace.down_connected,
+        ),
         trace.path_id.astype(np.int64),
         list(trace.event),
     )
@@ -132,41 +145,45 @@ def held_delays(delay_ns: NDArray[np.int64], known: NDArray[np.bool_]) -> NDArra
 def without_overtaking(series: Series) -> tuple[Series, int]:
     """Raise delays until no packet overtakes another; return the series and the number of raised rows.
 
-    Path traces are first in, first out: delay never falls faster than time runs. Measured delays do, because
-    probes wait in queues, which path traces leave to the simulator.
+    Each direction of a path trace is first in, first out: delay never falls faster than time runs. Measured
+    delays do, because probes wait in queues, which path traces leave to the simulator.
     """
-    arrival_ns = np.maximum.accumulate(series.time_ns + series.delay_ns)
-    delay_ns = arrival_ns - series.time_ns
-    return replace(series, delay_ns=delay_ns), int((delay_ns != series.delay_ns).sum())
+    ways, raised = [], np.zeros(len(series.time_ns), dtype=bool)
+    for way in (series.up, series.down):
+        delay_ns = np.maximum.accumulate(series.time_ns + way.delay_ns) - series.time_ns
+        raised |= delay_ns != way.delay_ns
+        ways.append(replace(way, delay_ns=delay_ns))
+    return replace(series, up=ways[0], down=ways[1]), int(raised.sum())
 
 
-def unreachable_events(connected: NDArray[np.bool_]) -> list[str]:
-    """Return ``unreachable`` for the first row of every disconnected span, and an empty string otherwise."""
-    starts = ~connected & np.concatenate([[True], connected[:-1]])
+def unreachable_events(*connected: NDArray[np.bool_]) -> list[str]:
+    """Return ``unreachable`` for the rows in which a direction's connection ends, else an empty string."""
+    starts = np.zeros(len(connected[0]), dtype=bool)
+    for way in connected:
+        starts |= ~way & np.concatenate([[True], way[:-1]])
     return ["unreachable" if start else "" for start in starts]
 
 
 def write(series: Series, metadata: dict[str, Any], out: Path) -> None:
     """Write a path trace file atomically; raise InputError if that fails."""
     head = {"format": FORMAT, "version": VERSION, **metadata}
-    columns = zip(
-        series.time_ns.tolist(),
-        series.delay_ns.tolist(),
-        series.uplink_bps.tolist(),
-        series.downlink_bps.tolist(),
-        series.loss.tolist(),
-        series.connected.tolist(),
-        series.path_id.tolist(),
-        series.event,
-        strict=True,
+    up, down = (
+        zip(
+            way.delay_ns.tolist(),
+            [decimal(bps, 6) for bps in way.bps.tolist()],
+            [f"{loss:.12g}" for loss in way.loss.tolist()],
+            way.connected.tolist(),
+            strict=True,
+        )
+        for way in (series.up, series.down)
     )
+    both: list[Any] = []
+    path_id = 0
     with whole_file(out) as file:
         file.write(f"# {json.dumps(head)}\n{COLUMNS}\n")
-        values = ""
-        for time_ns, delay_ns, uplink_bps, downlink_bps, loss, connected, path_id, event in columns:
-            values = (
-                f"{decimal(delay_ns, 6)},{decimal(uplink_bps, 6)},{decimal(downlink_bps, 6)},"
-                f"{loss:.12g},{connected:d},{path_id}"
-            )
-            file.write(f"{decimal(time_ns, 9)},{values},{event}\n")
-        file.write(f"{decimal(series.period_ns, 9)},{values},\n")
+        for time_ns, *ways, path_id, event in zip(
+            series.time_ns.tolist(), up, down, series.path_id.tolist(), series.event, strict=True
+        ):
+            both = list(zip(*ways, strict=True))
+            file.write(line(time_ns, *both, path_id, event))
+        file.write(line(series.period_ns, *both, path_id, ""))

@@ -4,13 +4,15 @@ Known headers are LENS's IRTT (``timestamp,rtt,uplink,downlink``: time in ns, th
 probe lost both ways, on the way up or on the way down), LENS's ping (``timestamp,rtt``: s and ms;
 clarkzjw/LENS, scripts/convert_csv.py), and the names and units in `FIELDS`. Any other header needs a mapping.
 
-One-way probes have ``uplink_ms`` and ``downlink_ms``, or one of them; a row's delay is their mean.
+One-way probes have ``uplink_ms`` and ``downlink_ms``, and each direction its own delay; one of them alone
+counts for both.
 
-Samples are grouped into bins. Delay is half the median RTT (an approximation: probes wait in queues, and the
-two ways differ), loss the share of lost probes, capacity the mean. A bin with only lost probes is an outage.
+Samples are grouped into bins. Delay is the median of a direction's probes, or half the median RTT (an
+approximation: probes wait in queues, and the two ways differ), loss the share of lost probes, capacity the
+mean. A bin with only lost probes is an outage. A probe that is lost on one way for sure counts for it alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 from leogym.configs.errors import InputError
 from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.traces.capacity.columns import OneWay
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.probes import medians_of
 from leogym.traces.formats.series import Series
@@ -171,10 +174,6 @@ def read(
     if time_ns[-1] > rows.MAX_PERIOD_S * NS_PER_S:
         raise source.error(number, time_field, f"more than {rows.MAX_PERIOD_S:g} s after the first row")
     arrays = {field: np.array(sink) for field, sink in values.items()}
-    one_way = [arrays.pop(field) for field in _ONE_WAY if field in arrays]
-    if one_way:
-        # A trace of version 1 has one delay for both ways: their mean.
-        arrays["delay_ms"] = np.where(np.min(one_way, axis=0) < 0, -1.0, np.mean(one_way, axis=0))
     series = _binned(time_ns, arrays, delay_ms, capacity_mbps, bin_ms * NS_PER_MS, path)
     said = ", ".join(f"{column} as {field} ({FIELDS[field]})" for field, column in found.items())
     return series, f"columns by {name}: {said}"
@@ -190,34 +189,64 @@ def _binned(
 ) -> Series:
     # Only bins with samples become rows; a row holds until the next one.
     bins, index = np.unique(time_ns // bin_ns, return_inverse=True)
-    counts = np.bincount(index)
-    starts_ns = bins * bin_ns
-    delays = next((field for field in _DELAYS_NS if field in values), None)
-    lost = np.zeros(len(time_ns), dtype=bool)
-    for field in (*_LOST, *([delays] if delays else [])):
-        if field in values:
-            lost |= values[field] < 0
-    if delays is None:
-        delay_ns = np.full(len(bins), round((delay_ms or 0) * NS_PER_MS), dtype=np.int64)
-        if delay_ms is None:
+    starts_ns, counts = bins * bin_ns, np.bincount(index)
+    ways = []
+    probed = _probed(values, len(time_ns))
+    lost_anywhere = probed["uplink"][1] | probed["downlink"][1]
+    for direction, (asked, lost) in probed.items():
+        field = _delays(values, direction)
+        if field is not None:
+            answered = values[field] >= 0 if field in _ONE_WAY else ~lost_anywhere
+            if not answered.any():
+                raise InputError(f"{path}: {field}: every probe was lost")
+            samples_ns = values[field][answered] * _DELAYS_NS.get(field, float(NS_PER_MS))
+            medians = medians_of(index[answered], samples_ns, len(bins))
+            known = ~np.isnan(medians)
+            delay_ns = rows.held_delays(np.round(np.where(known, medians, 0)).astype(np.int64), known)
+        elif delay_ms is not None:
+            delay_ns = np.full(len(bins), round(delay_ms * NS_PER_MS), dtype=np.int64)
+        else:
             raise InputError(f"{path}: delay_ms: has no column of delays: give --delay-ms")
-    else:
-        answered = ~lost
-        if not answered.any():
-            raise InputError(f"{path}: {delays}: every probe was lost")
-        medians = medians_of(index[answered], values[delays][answered] * _DELAYS_NS[delays], len(bins))
-        known = ~np.isnan(medians)
-        delay_ns = rows.held_delays(np.round(np.where(known, medians, 0)).astype(np.int64), known)
-    series = rows.constant(starts_ns, int(starts_ns[-1]) + bin_ns, delay_ns, capacity_mbps)
-    for field, capacity in (("uplink_mbps", series.uplink_bps), ("downlink_mbps", series.downlink_bps)):
-        if field in values:
-            capacity[:] = np.round(np.bincount(index, values[field]) / counts * 1e6)
-    lost_share = np.bincount(index, lost) / counts
-    random_loss = lost_share.copy()
-    for field, scale in _LOSSES.items():
-        if field in values:
-            random_loss = np.maximum(random_loss, np.bincount(index, values[field]) / counts * scale)
-    series.connected[:] = lost_share < 1
-    series.loss[:] = np.where(series.connected, np.clip(random_loss, 0, 1), 0)
-    series.event[:] = rows.unreachable_events(series.connected)
-    return series
+        mbps = np.full(len(bins), capacity_mbps)
+        if f"{direction}_mbps" in values:
+            mbps = np.bincount(index, values[f"{direction}_mbps"]) / counts
+        probes = np.bincount(index, asked)
+        # Where nothing came through to be lost, the other direction's outage is one of both.
+        lost_share = np.where(probes > 0, np.bincount(index, lost & asked) / np.maximum(probes, 1), 1.0)
+        random_loss = lost_share.copy()
+        for name, scale in _LOSSES.items():
+            if name in values:
+                random_loss = np.maximum(random_loss, np.bincount(index, values[name]) / counts * scale)
+        connected = lost_share < 1
+        loss = np.where(connected, np.clip(random_loss, 0, 1), 0)
+        bps = np.round(mbps * 1e6).astype(np.int64)
+        ways.append(OneWay(np.maximum(delay_ns, rows.MIN_DELAY_NS), bps, loss, connected))
+    up, down = ways
+    events = rows.unreachable_events(up.connected, down.connected)
+    return Series(int(starts_ns[-1]) + bin_ns, starts_ns, up, down, np.zeros(len(bins), np.int64), events)
+
+
+def _delays(values: Mapping[str, NDArray[np.float64]], direction: str) -> str | None:
+    """Return the field with a direction's delays: its own, else the other's, else one of both ways."""
+    return next((field for field in (f"{direction}_ms", *_ONE_WAY, *_DELAYS_NS) if field in values), None)
+
+
+def _probed(
+    values: Mapping[str, NDArray[np.float64]], samples: int
+) -> dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Return for each direction which samples tell about it, and which of them are lost."""
+    lost = {field: values[field] < 0 for field in (*_ONE_WAY, *_LOST, *_DELAYS_NS) if field in values}
+    none = np.zeros(samples, dtype=bool)
+
+    def any_of(fields: Sequence[str]) -> NDArray[np.bool_]:
+        return np.logical_or.reduce([none, *(lost[field] for field in fields if field in lost)])
+
+    up, down = any_of(("uplink_ms", "uplink_lost")), any_of(("downlink_ms", "downlink_lost"))
+    # A probe that did not get up could not be lost on the way down.
+    asked_down = ~any_of(("uplink_lost",))
+    somewhere = any_of([*_DELAYS_NS]) & ~up & ~down
+    both = [{f"{direction}_ms", f"{direction}_lost"} & lost.keys() for direction in ("uplink", "downlink")]
+    if not all(both):
+        # One direction alone counts for both.
+        somewhere, up, down, asked_down = somewhere | up | down, none, none, ~none
+    return {"uplink": (~none, up | somewhere), "downlink": (asked_down, down | somewhere)}

@@ -1,6 +1,8 @@
+import itertools
 import json
 import os
 import sys
+from dataclasses import replace
 
 import leosim
 import numpy as np
@@ -11,7 +13,7 @@ from leogym.configs.errors import reports_input_errors
 from leogym.traces.__main__ import main
 from leogym.traces.formats import exchange, mahimahi
 from leogym.traces.formats import series as rows
-from leogym.traces.formats.conftest import random_series
+from leogym.traces.formats.conftest import make_series, random_series
 from leogym.traces.path import cache
 
 HEAD = '# {"format": "leogym-path-trace", "version": 1, "name": "x"}\n'
@@ -65,10 +67,36 @@ def test_an_outage_across_the_wrap_comes_back_where_it_was(monkeypatch, capsys, 
     assert _run(monkeypatch, *words) == 0
     assert "note: delay_ms: 20, from" in capsys.readouterr().err
     series = rows.from_trace(cache.load(str(back)))
-    has = series.uplink_bps > 0
+    has = series.up.bps > 0
     # The outage ends with the opportunity that ends the exported period.
     expected = (series.time_ns >= 40_000_000) & (series.time_ns < 300_000_000)
     assert has.tolist() == expected.tolist()
+
+
+def test_what_a_format_cannot_tell_of_two_directions_is_in_the_sidecar_and_comes_back(
+    monkeypatch, capsys, tmp_path
+):
+    series = make_series([(0, (30, 12), 12, 60, True), (200, (32, 12), 12, 60, (False, True))], 300)
+    series = replace(series, down=replace(series.down, loss=np.array([0.01, 0.0])))
+    rows.write(series, {"name": "x"}, tmp_path / "x.csv")
+    folder = tmp_path / "netem"
+    assert _run(monkeypatch, "export", tmp_path / "x.csv", "--format", "netem-trace", "--out", folder) == 0
+    names = {f"{way}.{what}.json" for way in mahimahi.DIRECTIONS for what in ("bw", "delay", "loss")}
+    assert {file.name for file in folder.iterdir()} == names | {"export.json"}
+    assert '"delay": "12000000ns"' in (folder / "downlink.delay.json").read_text()
+    for kind, delay in (("mahimahi", (30, 12)), ("leoreplayer", (21, 21))):
+        out, back = tmp_path / kind, tmp_path / f"{kind}.csv"
+        assert _run(monkeypatch, "export", tmp_path / "x.csv", "--format", kind, "--out", out) == 0
+        said = _sidecar(out)
+        assert (said["delay_ms"], said["up_delay_ms"], said["down_delay_ms"]) == (21, 30, 12)
+        assert said["mean_up_loss"] == 0
+        assert said["mean_down_loss"] == pytest.approx(0.01 * 2 / 3)
+        told = said["not_expressed"]
+        assert any(line.startswith("direction: the delay is 30 ms up and 12") for line in told)
+        assert _run(monkeypatch, "import", out, "--format", kind, "--out", back) == 0
+        trace = cache.load(str(back))
+        assert (trace.up_delay_ns[0] / 1e6, trace.down_delay_ns[0] / 1e6) == delay
+    assert "note: delay_ms: 30 up, 12 down, from" in capsys.readouterr().err
 
 
 def test_a_leoreplayer_export_comes_back(monkeypatch, tmp_path, trace):
@@ -78,8 +106,8 @@ def test_a_leoreplayer_export_comes_back(monkeypatch, tmp_path, trace):
     assert _run(monkeypatch, "import", out, "--format", "leoreplayer", "--out", back) == 0
     series = rows.from_trace(cache.load(str(back)))
     assert series.period_ns == 500_000_000
-    assert series.delay_ns.tolist() == [20_000_000] * 5 + [21_000_000] * 45
-    assert series.uplink_bps[6:29].tolist() == [12_000_000] * 23
+    assert series.up.delay_ns.tolist() == [20_000_000] * 5 + [21_000_000] * 45
+    assert series.up.bps[6:29].tolist() == [12_000_000] * 23
 
 
 @settings(max_examples=25)
@@ -88,8 +116,9 @@ def test_every_export_is_read_back_in_every_format(tmp_path_factory, series):
     folder = tmp_path_factory.mktemp("exchange")
     rows.write(series, {"name": "x"}, folder / "x.csv")
     written = rows.from_trace(leosim.PathTrace.read(str(folder / "x.csv")))
-    for name in ("time_ns", "delay_ns", "uplink_bps", "downlink_bps", "connected"):
-        assert np.array_equal(getattr(written, name), getattr(series, name))
+    assert np.array_equal(written.time_ns, series.time_ns)
+    for way, name in itertools.product(("up", "down"), ("delay_ns", "bps", "loss", "connected")):
+        assert np.array_equal(getattr(getattr(written, way), name), getattr(getattr(series, way), name))
     exchange.export(str(folder / "x.csv"), "netem-trace", folder / "netem")
     if not all(series.capacity_bps(direction).any() for direction in mahimahi.DIRECTIONS):
         return
@@ -216,7 +245,8 @@ def test_check_refuses_a_file_of_10_gb_too(monkeypatch, capsys, tmp_path, words)
         ("", "1: file: truncated"),
         (HEAD + COLUMNS, "2: file: truncated: at least two rows are needed"),
         (GOOD.replace("0.3,", "0.03,"), "5: time_s: time runs backwards"),
-        (GOOD.replace('"version": 1', '"version": 2'), "1: version: must be 1, not 2"),
+        (GOOD.replace('"version": 1', '"version": 3'), "1: version: must be 1 or 2, not 3"),
+        (GOOD.replace('"version": 1', '"version": 2'), "2: header: column up_delay_ms is missing"),
         (GOOD.replace("0.3,20.5", "0.3,fast"), "5: delay_ms: "),
     ],
 )

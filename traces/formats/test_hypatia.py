@@ -16,11 +16,11 @@ def _read(tmp_path, text):
 def test_delays_are_half_of_the_rtts_and_zero_is_unreachable(tmp_path):
     text = "0,0\n100000000,29423137.7582285441\n200000000,0\n300000000,0\n400000000,30000000\n"
     series = _read(tmp_path, text)
-    assert series.delay_ns.tolist() == [14_711_569, 14_711_569, 14_711_569, 14_711_569, 15_000_000]
-    assert series.connected.tolist() == [False, True, False, False, True]
+    assert series.up.delay_ns.tolist() == [14_711_569, 14_711_569, 14_711_569, 14_711_569, 15_000_000]
+    assert series.up.connected.tolist() == [False, True, False, False, True]
     assert series.event == ["unreachable", "", "unreachable", "", ""]
     assert series.period_ns == 500_000_000
-    assert set(series.uplink_bps.tolist()) == {100_000_000}
+    assert set(series.up.bps.tolist()) == {100_000_000}
 
 
 def test_a_file_that_starts_later_is_moved_to_0(tmp_path):
@@ -37,7 +37,7 @@ def test_a_round_trip_keeps_every_rtt_to_a_nanosecond(tmp_path_factory, rtts, st
     text = "".join(f"{index * step_ns},{rtt:.10f}\n" for index, rtt in enumerate(rtts))
     series = _read(tmp_path_factory.mktemp("hypatia"), text)
     assert series.time_ns.tolist() == [index * step_ns for index in range(len(rtts))]
-    back = np.where(series.connected, 2 * series.delay_ns, 0)
+    back = np.where(series.up.connected, 2 * series.up.delay_ns, 0)
     assert back == pytest.approx(np.array(rtts), abs=1.01)
 
 

@@ -30,8 +30,8 @@ def test_a_log_becomes_rows_with_the_emulators_outages(tmp_path):
         *(0, 1_000_000_000, 2_000_000_000, 2_013_500_000),
         *(3_000_000_000, 4_000_000_000, 5_000_000_000, 5_015_000_000),
     ]
-    assert series.delay_ns.tolist() == [9_000_000, 11_000_000, *[9_500_000] * 4, *[8_600_000] * 2]
-    assert series.connected.tolist() == [True, True, False, True, False, False, False, True]
+    assert series.up.delay_ns.tolist() == [9_000_000, 11_000_000, *[9_500_000] * 4, *[8_600_000] * 2]
+    assert series.up.connected.tolist() == [True, True, False, True, False, False, False, True]
     assert series.event == ["", "soft_handover", "hard_handover", "", "unreachable", "", "hard_handover", ""]
     assert series.path_id.tolist() == [0, 1, 2, 2, 2, 2, 3, 3]
     assert series.period_ns == 6_000_000_000

@@ -149,9 +149,10 @@ def test_traces_of_different_periods_are_refused(tmp_path):
 
 def test_a_trace_for_both_directions_is_read_into_bins(tmp_path):
     (tmp_path / "up").write_text("".join(f"{ms}\n" for ms in [*range(101), *range(151, 251)]))
-    series = mahimahi.read(tmp_path / "up", tmp_path / "up", 20)
+    series = mahimahi.read(tmp_path / "up", tmp_path / "up", (20, 15))
     assert series.time_ns.tolist() == [0, 100_000_000, 200_000_000]
     # Time 0 is the end of the period.
-    assert series.uplink_bps.tolist() == [12_000_000, 6_000_000, round(51 * 12_000 / 0.05)]
-    assert series.downlink_bps.tolist() == series.uplink_bps.tolist()
-    assert set(series.delay_ns.tolist()) == {20_000_000}
+    assert series.up.bps.tolist() == [12_000_000, 6_000_000, round(51 * 12_000 / 0.05)]
+    assert series.down.bps.tolist() == series.up.bps.tolist()
+    assert set(series.up.delay_ns.tolist()) == {20_000_000}
+    assert set(series.down.delay_ns.tolist()) == {15_000_000}

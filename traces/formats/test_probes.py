@@ -145,16 +145,36 @@ def test_lost_and_irregular_pings_come_into_the_slots_in_which_they_were_sent(tm
     sent[9:11] = [(9, 0.085, 44.0), (10, 0.1, 48.0)]
     series = probes.binned(ping_log.read(_ping(tmp_path, sent)), 10 * NS_PER_MS, 80.0, "x")
     assert len(series.time_ns) == 100
-    assert np.flatnonzero(~series.connected).tolist() == [50, 51, 52, 53]
+    assert np.flatnonzero(~series.up.connected).tolist() == [50, 51, 52, 53]
     assert series.event[50] == "unreachable"
     # The slot of the lost probe holds the delay; its loss is in the second around.
-    assert series.delay_ns[[20, 51]].tolist() == [20 * NS_PER_MS] * 2
-    assert series.delay_ns[10] == 24 * NS_PER_MS
-    assert series.delay_ns[8] == 21 * NS_PER_MS  # two probes
-    assert series.delay_ns[9] == 21 * NS_PER_MS  # none
-    assert series.loss[20] == pytest.approx(1 / 67, abs=0.003)
-    assert series.loss[50] == 0
-    assert series.loss[99] == 0
+    assert series.up.delay_ns[[20, 51]].tolist() == [20 * NS_PER_MS] * 2
+    assert series.up.delay_ns[10] == 24 * NS_PER_MS
+    assert series.up.delay_ns[8] == 21 * NS_PER_MS  # two probes
+    assert series.up.delay_ns[9] == 21 * NS_PER_MS  # none
+    assert series.up.loss[20] == pytest.approx(1 / 67, abs=0.003)
+    assert series.up.loss[50] == 0
+    assert series.up.loss[99] == 0
+
+
+def test_stamped_probes_give_each_direction_its_own_delay_loss_and_outages(tmp_path):
+    # At 10 ms: 25 and later 30 ms up, 15 down; two lost alone on one way, four in a row on each way.
+    lost = {20: "true_up", 25: "true_down", 25 + 1: "true_down"}
+    lost |= dict.fromkeys(range(50, 54), "true_down") | dict.fromkeys(range(70, 74), "true_up")
+    late_ms = [5 if n > 40 else 0 for n in range(100)]
+    trips = [
+        _trip(10 * n, lost=lost[n]) if n in lost else _trip(10 * n, 40 + more, up_ms=25 + more)
+        for n, more in enumerate(late_ms)
+    ]
+    series = probes.binned(irtt.read(_irtt(tmp_path, trips)), 10 * NS_PER_MS, 80.0, "x")
+    # The clocks only tell changes: both ways have the same least delay, 20 ms.
+    assert (series.up.delay_ns[[0, 20, 99]] / NS_PER_MS).tolist() == [20, 20, 25]
+    assert set(series.down.delay_ns.tolist()) == {20 * NS_PER_MS}
+    assert np.flatnonzero(~series.up.connected).tolist() == [*range(70, 74)]
+    assert np.flatnonzero(~series.down.connected).tolist() == [*range(50, 54), *range(70, 74)]
+    assert [row for row, event in enumerate(series.event) if event] == [50, 70]
+    assert series.up.loss[20] == pytest.approx(1 / 67, abs=0.003)
+    assert series.down.loss[20] == pytest.approx(2 / 67, abs=0.003)
 
 
 @given(st.lists(st.booleans(), min_size=2, max_size=60), st.integers(1, 40))
@@ -162,13 +182,14 @@ def test_no_probe_is_lost_twice_on_its_way_into_slots(lost, slot_ms):
     lost[0] = False
     rtt = np.where(lost, np.nan, 40e6)
     found = probes.of_round_trips(np.arange(len(lost)) * 10 * NS_PER_MS, rtt)
-    out = probes.in_outage(found)
+    (_, out), (_, out_down) = probes.losses(found)
+    assert (out == out_down).all()
     assert (found.lost | ~out).all()
     series = probes.binned(found, slot_ms * NS_PER_MS, 80.0, "x")
-    assert series.connected[np.unique(found.time_ns[~found.lost] // (slot_ms * NS_PER_MS))].all()
-    assert (series.loss > 0).any() == (found.lost & ~out).any() or not series.connected.all()
+    assert series.up.connected[np.unique(found.time_ns[~found.lost] // (slot_ms * NS_PER_MS))].all()
+    assert (series.up.loss > 0).any() == (found.lost & ~out).any() or not series.up.connected.all()
     # An outage of three probes spans 30 ms: at least a slot of 10 ms is out.
-    assert series.connected.all() <= (not out.any() or slot_ms > 10)
+    assert series.up.connected.all() <= (not out.any() or slot_ms > 10)
 
 
 def test_a_recording_of_leoreplayer_is_pings_for_the_delay_and_packets_for_the_capacity(tmp_path):
@@ -178,7 +199,7 @@ def test_a_recording_of_leoreplayer_is_pings_for_the_delay_and_packets_for_the_c
     series, extra, notes, _ = exchange.read(log, "ping", Options(downlink=down, capacity_mbps=8.0))
     assert len(series.time_ns) == 200
     # Two packets of 1,500 bytes a millisecond, towards the user, which is at "to": from → to.
-    assert set(series.uplink_bps.tolist()) == {24_000_000}
-    assert set(series.downlink_bps.tolist()) == {8_000_000}
+    assert set(series.up.bps.tolist()) == {24_000_000}
+    assert set(series.down.bps.tolist()) == {8_000_000}
     assert extra["terminal_at"] == "to"
     assert "200 probes, 0 lost, 0 of them in outages; 0 of 200 slots of 10 ms have no probe" in notes

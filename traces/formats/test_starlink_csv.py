@@ -35,18 +35,21 @@ def test_lens_irtt_has_nanoseconds_and_minus_one_for_lost_probes(tmp_path):
     )
     assert series.time_ns.tolist() == [0, 100_000_000, 200_000_000]
     # The median of the probes that returned; a bin without any repeats it and is an outage.
-    assert series.delay_ns.tolist() == [21_000_000, 21_000_000, 21_000_000]
-    assert series.connected.tolist() == [True, False, True]
+    assert series.up.delay_ns.tolist() == [21_000_000, 21_000_000, 21_000_000]
+    # One of two was lost on the way up, and the other one, the only one that got there, on the way down.
+    assert series.up.connected.all()
+    assert series.down.connected.tolist() == [True, False, True]
     assert series.event == ["", "unreachable", ""]
-    assert series.loss.tolist() == [pytest.approx(1 / 3), 0, 0]
-    assert set(series.downlink_bps.tolist()) == {80_000_000}
+    assert series.up.loss.tolist() == [pytest.approx(1 / 3), 0.5, 0]
+    assert series.down.loss.tolist() == [pytest.approx(1 / 3), 0, 0]
+    assert set(series.down.bps.tolist()) == {80_000_000}
 
 
 def test_lens_ping_has_seconds(tmp_path):
     series, note = _read(tmp_path, "timestamp,rtt\n1700000000.5,40.5\n1700000000.7,41\n")
     assert note.startswith("columns by LENS ping: timestamp as time_s")
     assert series.time_ns.tolist() == [0, 200_000_000]
-    assert series.delay_ns.tolist() == [20_250_000, 20_500_000]
+    assert series.up.delay_ns.tolist() == [20_250_000, 20_500_000]
 
 
 def test_rates_alone_need_a_delay_and_are_averaged(tmp_path):
@@ -54,10 +57,10 @@ def test_rates_alone_need_a_delay_and_are_averaged(tmp_path):
     with pytest.raises(InputError, match=r"x\.csv: delay_ms: has no column of delays: give --delay-ms"):
         _read(tmp_path, text)
     series, _ = _read(tmp_path, text, delay_ms=25.0)
-    assert series.downlink_bps.tolist() == [75_000_000, 0]
-    assert series.uplink_bps.tolist() == [15_000_000, 5_000_000]
-    assert series.delay_ns.tolist() == [25_000_000] * 2
-    assert series.connected.all()
+    assert series.down.bps.tolist() == [75_000_000, 0]
+    assert series.up.bps.tolist() == [15_000_000, 5_000_000]
+    assert series.up.delay_ns.tolist() == [25_000_000] * 2
+    assert series.up.connected.all()
 
 
 def test_a_mapping_names_the_columns_of_any_header(tmp_path):
@@ -65,8 +68,8 @@ def test_a_mapping_names_the_columns_of_any_header(tmp_path):
     series, note = _read(tmp_path, text, "time_iso=when,rtt_s=RTT (s),loss_percent=drop")
     assert note.startswith("columns by --columns: when as time_iso")
     assert series.time_ns.tolist() == [0, 1_000_000_000]
-    assert series.delay_ns.tolist() == [25_000_000, 30_000_000]
-    assert series.loss.tolist() == [pytest.approx(0.1), 0]
+    assert series.up.delay_ns.tolist() == [25_000_000, 30_000_000]
+    assert series.up.loss.tolist() == [pytest.approx(0.1), 0]
 
 
 @given(
@@ -86,10 +89,10 @@ def test_one_sample_a_bin_comes_back_unchanged(tmp_path_factory, samples):
     )
     series, _ = _read(tmp_path_factory.mktemp("csv"), text)
     assert series.time_ns.tolist() == ((bins - bins[0]) * 100_000_000).tolist()
-    assert series.connected.tolist() == [answered for *_, answered in samples]
+    assert series.up.connected.tolist() == [answered for *_, answered in samples]
     want_ns = np.array([rtt * 500_000 for _, rtt, _, _ in samples])
-    assert series.delay_ns[series.connected] == pytest.approx(want_ns[series.connected], abs=1)
-    assert series.downlink_bps == pytest.approx([rate * 1e6 for _, _, rate, _ in samples], abs=1)
+    assert series.up.delay_ns[series.up.connected] == pytest.approx(want_ns[series.up.connected], abs=1)
+    assert series.down.bps == pytest.approx([rate * 1e6 for _, _, rate, _ in samples], abs=1)
 
 
 @pytest.mark.parametrize(
@@ -122,12 +125,15 @@ def test_a_malformed_mapping_is_refused(text):
         starlink_csv.parse_mapping(text)
 
 
-def test_one_way_probes_give_the_mean_of_both_ways(tmp_path):
-    text = "time_ms,uplink_ms,downlink_ms\n0,30,14\n100,26,12\n200,-1,12\n300,25,-1\n"
+def test_one_way_probes_give_each_direction_its_own_delay_and_outages(tmp_path):
+    text = "time_ms,uplink_ms,downlink_ms\n0,30,14\n100,26,12\n200,-1,11\n300,25,-1\n"
     series, _ = _read(tmp_path, text)
-    assert series.delay_ns.tolist() == [22_000_000, 19_000_000, 19_000_000, 19_000_000]
-    assert series.connected.tolist() == [True, True, False, False]
+    assert series.up.delay_ns.tolist() == [30_000_000, 26_000_000, 26_000_000, 25_000_000]
+    assert series.down.delay_ns.tolist() == [14_000_000, 12_000_000, 11_000_000, 11_000_000]
+    assert series.up.connected.tolist() == [True, True, False, True]
+    assert series.down.connected.tolist() == [True, True, True, False]
+    assert series.event == ["", "", "unreachable", "unreachable"]
     alone, _ = _read(tmp_path, "time_ms,uplink_ms\n0,30\n100,26\n")
-    assert alone.delay_ns.tolist() == [30_000_000, 26_000_000]
+    assert alone.up.delay_ns.tolist() == alone.down.delay_ns.tolist() == [30_000_000, 26_000_000]
     with pytest.raises(InputError, match=r"x\.csv:1: header: must have one column of delay or RTT"):
         _read(tmp_path, "time_ms,uplink_ms,rtt_ms\n0,30,40\n")

@@ -36,11 +36,11 @@ def test_runs_of_iperf_follow_one_another_with_the_pings_nearest_to_them(tmp_pat
     assert series.time_ns.tolist() == [0, 10**9, 2 * 10**9]
     assert series.period_ns == 3 * 10**9
     # The user is at "to": its download goes from → to.
-    assert series.uplink_bps.tolist() == [100_000_000, 120_000_000, 80_000_000]
-    assert series.downlink_bps.tolist() == [10_000_000, 12_000_000, 8_000_000]
+    assert series.up.bps.tolist() == [100_000_000, 120_000_000, 80_000_000]
+    assert series.down.bps.tolist() == [10_000_000, 12_000_000, 8_000_000]
     # Half of the best RTT of the nearest series with answers.
-    assert series.delay_ns.tolist() == [20_000_000, 20_000_000, 25_000_000]
-    assert series.loss.tolist() == [0.01, 0.01, 0]
+    assert series.up.delay_ns.tolist() == [20_000_000, 20_000_000, 25_000_000]
+    assert series.up.loss.tolist() == [0.01, 0.01, 0]
     assert extra["terminal_at"] == "to"
     assert notes[0] == "2 runs of iperf, 3 s, one after the other without the pauses between them"
     assert notes[1].startswith("delay and loss of 3 s from ")
@@ -51,7 +51,7 @@ def test_seconds_without_pings_nearby_need_a_delay(tmp_path):
     with pytest.raises(InputError, match=r"net_iperf\.csv:3: delay_ms: has no ping within 600 s"):
         wetlinks.read(file, tmp_path / "net_ping.csv", None)
     series, _ = wetlinks.read(file, tmp_path / "net_ping.csv", 30.0)
-    assert series.delay_ns.tolist() == [20_000_000, 30_000_000]
+    assert series.up.delay_ns.tolist() == [20_000_000, 30_000_000]
 
 
 @pytest.mark.parametrize(

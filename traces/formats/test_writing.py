@@ -59,7 +59,7 @@ def test_an_exported_repetition_comes_back_with_the_traces_period(monkeypatch, t
     )
     back, *_ = exchange.read(tmp_path / "o", "mahimahi", exchange.Options())
     assert back.period_ns == 300_000_000_000
-    assert set(back.uplink_bps.tolist()) <= {99_960_000, 100_080_000, 100_000_000, 99_999_996}
+    assert set(back.up.bps.tolist()) <= {99_960_000, 100_080_000, 100_000_000, 99_999_996}
 
 
 def test_a_large_export_says_its_size_first_and_how_far_it_is(monkeypatch, tmp_path, capsys):

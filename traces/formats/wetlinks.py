@@ -11,7 +11,7 @@ Times are ISO 8601; without a zone they are UTC.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -131,8 +131,9 @@ def read(path: Path, pings: Path | None, delay_ms: float | None) -> tuple[Series
     delay_ns = np.where(missing, (delay_ms or 0) * NS_PER_MS, delay_ns)
     time_ns = np.arange(len(starts), dtype=np.int64) * NS_PER_S
     series = rows.constant(time_ns, len(starts) * NS_PER_S, np.round(delay_ns).astype(np.int64), 0.0)
-    series.downlink_bps[:], series.uplink_bps[:] = np.array(capacity_bps, dtype=np.int64).T
-    series.loss[:] = loss
+    down_bps, up_bps = np.array(capacity_bps, dtype=np.int64).T
+    series = series.with_both(loss=loss)
+    series = replace(series, up=replace(series.up, bps=up_bps), down=replace(series.down, bps=down_bps))
     notes = [f"{runs} runs of iperf, {len(starts)} s, one after the other without the pauses between them"]
     if pings is not None:
         notes.append(f"delay and loss of {int((~missing).sum())} s from {pings}")

@@ -42,7 +42,7 @@ def test_a_faulty_trace_says_so_and_is_refused(tmp_path) -> None:
     path_trace.write(spec, file)
     trace = leosim.PathTrace.parse(file.read_text(), "x.csv")
     first = physics.check(trace, "x.csv")[0]
-    assert (first.row, first.field) == (0, "delay_ms")
+    assert (first.row, first.field) == (0, "up_delay_ms")
     assert first.rule.startswith("faulty by choice: built with --delays leoem-flat")
     assert "traces build 'sd-ny-isl~leoem-flat' --duration 60" in trace.metadata
 

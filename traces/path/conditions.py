@@ -92,6 +92,8 @@ class Conditions:
         rows = self._overlay.rows(view, block.delay_ns, block.connected, block.path_id, block.event)
         self.rows += len(rows.time_ns)
         lengths_ns = np.diff(rows.time_ns, append=end_ns)
-        self.down_s += float(lengths_ns[~rows.connected].sum()) / NS_PER_S
-        self.max_delay_ms = max(self.max_delay_ms, float(rows.delay_ns.max()) / NS_PER_MS)
+        down = ~(rows.forward.connected & rows.backward.connected)
+        self.down_s += float(lengths_ns[down].sum()) / NS_PER_S
+        highest_ns = max(way.delay_ns.max() for way in (rows.forward, rows.backward))
+        self.max_delay_ms = max(self.max_delay_ms, float(highest_ns) / NS_PER_MS)
         return rows

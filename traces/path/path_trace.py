@@ -1,4 +1,4 @@
-"""Write path traces: CSV, format version 1. `leosim.PathTrace` is the parser."""
+"""Write built paths as path traces: CSV, format version 2. `leosim.PathTrace` is the parser."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from leogym.configs.errors import InputError
-from leogym.traces.capacity.rows import decimal
+from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, line
 from leogym.traces.orbit.earth import LIGHT_KM_PER_S
 from leogym.traces.orbit.ground import Site
 from leogym.traces.path import handover
@@ -22,10 +22,6 @@ from leogym.traces.path.command import canonical
 from leogym.traces.path.conditions import Conditions
 from leogym.traces.path.path import Block
 from leogym.traces.path.spec import PathSpec
-
-FORMAT = "leogym-path-trace"
-VERSION = 1
-COLUMNS = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event"
 
 _PROVENANCE = (
     "computed by LeoGym: {} orbits over the WGS 72 Earth, every leg straight at the speed of light in vacuum"
@@ -135,10 +131,9 @@ def rows_text(block: Block, capacity_mbps: float) -> str:
     for time_ns, delay_ns, connected in zip(
         block.time_ns.tolist(), block.delay_ns.tolist(), block.connected.tolist(), strict=True
     ):
-        lines.append(
-            f"{decimal(time_ns, 9)},{decimal(delay_ns, 6)},{capacity},{capacity},0,{connected:d},"
-            f"{block.path_id},{event}\n"
-        )
+        # Light takes the same time both ways.
+        both = (delay_ns, delay_ns), (capacity, capacity), ("0", "0"), (connected, connected)
+        lines.append(line(time_ns, *both, block.path_id, event))
         event = ""
     return "".join(lines)
 

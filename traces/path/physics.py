@@ -115,19 +115,45 @@ def check(trace: leosim.PathTrace, source: str) -> list[Violation]:
         _outages,
         _frozen,
     ]
-    found = []
+    # Rows that break a rule in both directions are one violation.
+    found: dict[tuple[int, str, int], list[str]] = {}
     for rule in rules:
         for broken, field, text in rule(trace, data):
             if broken.any():
-                found.append(Violation(int(np.argmax(broken)), field, text, int(broken.sum())))
-    return sorted(found, key=lambda violation: violation.row)
+                found.setdefault((int(np.argmax(broken)), text, int(broken.sum())), []).append(field)
+    violations = [
+        Violation(row, " and ".join(dict.fromkeys(fields)), text, count)
+        for (row, text, count), fields in found.items()
+    ]
+    return sorted(violations, key=lambda violation: violation.row)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """One direction's columns and the names of the columns in the file."""
+
+    delay_ns: NDArray[np.int64]
+    connected: NDArray[np.bool_]
+    delay_field: str
+    connected_field: str
+
+
+def _ways(trace: leosim.PathTrace) -> tuple[_Way, ...]:
+    """Return the directions to check: version 1 has the same delay and outages in both."""
+    names = [""] if trace.version == 1 else ["up_", "down_"]
+    up = trace.up_delay_ns.astype(np.int64), trace.up_connected
+    down = trace.down_delay_ns.astype(np.int64), trace.down_connected
+    return tuple(
+        _Way(*columns, f"{name}delay_ms", f"{name}connected")
+        for name, columns in zip(names, (up, down), strict=False)
+    )
 
 
 def _faulty(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
     if data.delays == FLAT:
         # The delay is the sum of all legs and does not show the fault, so go by the metadata.
         rule = f"faulty by choice: built with --delays {FLAT}, whose legs to the ground lose the z axis"
-        yield np.arange(len(trace.time_ns)) == 0, "delay_ms", rule
+        yield np.arange(len(trace.time_ns)) == 0, _ways(trace)[0].delay_field, rule
 
 
 def _light(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
@@ -135,25 +161,31 @@ def _light(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArr
     if floor is not None:
         limit_ns, reason = floor
         rule = f"faster than light: below {limit_ns / 1e6:.6f} ms, {reason}"
-        yield trace.delay_ns.astype(np.int64) < limit_ns, "delay_ms", rule
+        for way in _ways(trace):
+            yield way.delay_ns < limit_ns, way.delay_field, rule
 
 
 def _first_in_first_out(
     trace: leosim.PathTrace, data: TraceMetadata
 ) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
-    arrival_ns = trace.time_ns.astype(np.int64) + trace.delay_ns.astype(np.int64)
-    broken = np.concatenate([[False], np.diff(arrival_ns) < 0])
-    yield broken, "delay_ms", "falls faster than time runs: a later packet would overtake an earlier one"
+    rule = "falls faster than time runs: a later packet would overtake an earlier one"
+    for way in _ways(trace):
+        arrival_ns = trace.time_ns.astype(np.int64) + way.delay_ns
+        yield np.concatenate([[False], np.diff(arrival_ns) < 0]), way.delay_field, rule
 
 
 def _handovers(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
     event = np.array(trace.event, dtype=object)
     hard, none = event == "hard_handover", event == ""
-    connected, path_id = trace.connected, trace.path_id
-    yield hard & connected, "connected", "must be 0 in the row of a hard_handover"
-    yield (event == "unreachable") & connected, "connected", "must be 0 in the row of an unreachable span"
-    lost = np.concatenate([[False], connected[:-1] & ~connected[1:]])
-    yield lost & none, "event", "the connection ends without an event"
+    ways, path_id = _ways(trace), trace.path_id
+    # An outage may be one direction's alone.
+    connected = np.logical_and.reduce([way.connected for way in ways])
+    field = " or ".join(way.connected_field for way in ways)
+    yield hard & connected, field, "must be 0 in the row of a hard_handover"
+    yield (event == "unreachable") & connected, field, "must be 0 in the row of an unreachable span"
+    for way in ways:
+        lost = np.concatenate([[False], way.connected[:-1] & ~way.connected[1:]])
+        yield lost & none, "event", "the connection ends without an event"
     changed = np.concatenate([[False], path_id[:-1] != path_id[1:]])
     yield changed & none, "event", "the route (path_id) changes without an event"
     if data.reattach_s is not None:
@@ -176,28 +208,32 @@ def _outages(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDA
     if data.altitude_km is None:
         return
     leg_ns = math.floor(3 * data.altitude_km / LIGHT_KM_PER_S * 1e9) - _ROUNDING_NS
-    time_ns, connected = trace.time_ns.astype(np.int64), trace.connected
+    time_ns = trace.time_ns.astype(np.int64)
     hard = np.array(trace.event, dtype=object) == "hard_handover"
-    # The next connected row; an outage cut off by the end of the period has none.
-    back = np.minimum.accumulate(np.where(connected, np.arange(len(connected)), len(connected))[::-1])[::-1]
-    ends_ns = np.append(time_ns, np.iinfo(np.int64).max)[back]
-    # After an unreachable span there is no old user link.
-    was_connected = np.concatenate([[False], connected[:-1]])
-    least_ns = np.where(was_connected, 2 * leg_ns, leg_ns)
     rule = (
         f"outage below {2 * leg_ns / 1e6:.3f} ms: its user links are shorter than the satellites' altitude, "
         f"{data.altitude_km:g} km"
     )
-    yield hard & ~connected & (ends_ns - time_ns < least_ns), "connected", rule
+    for way in _ways(trace):
+        connected = way.connected
+        # The next connected row; an outage cut off by the end of the period has none.
+        nearest = np.where(connected, np.arange(len(connected)), len(connected))
+        back = np.minimum.accumulate(nearest[::-1])[::-1]
+        ends_ns = np.append(time_ns, np.iinfo(np.int64).max)[back]
+        # After an unreachable span there is no old user link.
+        was_connected = np.concatenate([[False], connected[:-1]])
+        least_ns = np.where(was_connected, 2 * leg_ns, leg_ns)
+        yield hard & ~connected & (ends_ns - time_ns < least_ns), way.connected_field, rule
 
 
 def _frozen(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
     if data.constellation is None:
         return
-    time_ns, delay_ns = trace.time_ns.astype(np.int64), trace.delay_ns.astype(np.int64)
+    time_ns = trace.time_ns.astype(np.int64)
     # A row is frozen if all rows of the last FROZEN_S, at least three, have its delay.
     start = np.searchsorted(time_ns, time_ns - round(FROZEN_S * 1e9), side="right") - 1
-    moved = np.concatenate([[0], np.cumsum((np.diff(delay_ns) != 0) | ~trace.connected[1:])])
     rows = np.arange(len(time_ns))
-    broken = (start >= 0) & (rows - start >= 3) & (moved[rows] == moved[start])
-    yield broken, "delay_ms", f"frozen for {FROZEN_S:g} s although the satellites move"
+    for way in _ways(trace):
+        moved = np.concatenate([[0], np.cumsum((np.diff(way.delay_ns) != 0) | ~way.connected[1:])])
+        broken = (start >= 0) & (rows - start >= 3) & (moved[rows] == moved[start])
+        yield broken, way.delay_field, f"frozen for {FROZEN_S:g} s although the satellites move"

@@ -13,10 +13,10 @@ import yaml
 
 from leogym.configs.errors import InputError
 from leogym.configs.output_file import write_file
+from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, line
 from leogym.traces.orbit import ground, places
 from leogym.traces.path import command, named_paths
 from leogym.traces.path.network import Links
-from leogym.traces.path.path_trace import COLUMNS, FORMAT, VERSION, decimal
 from leogym.traces.path.shared_stretch import Sharing, Side, Stretch, split
 from leogym.traces.path.spec import PathSpec, parse, parse_epoch
 
@@ -291,13 +291,20 @@ def trace_text(wanted: Pairs, link: str, stretch: Stretch) -> str:
     capacity = f"{spec.capacity_mbps:.12g}"
     columns = (stretch.time_ns, stretch.delay_ns, stretch.connected, stretch.path_id)
     rows = (
-        f"{decimal(time_ns, 9)},{decimal(delay_ns, 6)},{capacity},{capacity},0,"
-        f"{connected:d},{path_id},{event}"
+        line(
+            time_ns,
+            (delay_ns, delay_ns),
+            (capacity, capacity),
+            ("0", "0"),
+            (connected, connected),
+            path_id,
+            event,
+        )
         for time_ns, delay_ns, connected, path_id, event in zip(
             *(column.tolist() for column in columns), stretch.event, strict=True
         )
     )
-    return "\n".join([f"# {json.dumps(about)}", COLUMNS, *rows]) + "\n"
+    return f"# {json.dumps(about)}\n{COLUMNS}\n{''.join(rows)}"
 
 
 def write(wanted: Pairs, folder: Path, scheme: str) -> Sharing:

@@ -22,6 +22,7 @@ from leogym.configs.output_file import whole_file
 from leogym.configs.strict import NonNegative, Positive, Probability, Range, Strict
 from leogym.configs.units import NS_PER_S
 from leogym.traces.capacity import starlink, uniform_steps
+from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION
 from leogym.traces.capacity.loss import ConstantLoss, GilbertElliott
 from leogym.traces.capacity.outages import Outages
 from leogym.traces.capacity.rows import Overlay
@@ -217,10 +218,9 @@ def reselections(spec: SynthSpec) -> dict[str, Any]:
 def write(spec: SynthSpec, out: Path) -> int:
     """Write a trace to ``out`` atomically and return its number of rows; raise InputError if that fails."""
     chosen = models(spec)
-    # Literals instead of `traces.path.path_trace`, which only built paths need.
     metadata = {
-        "format": "leogym-path-trace",
-        "version": 1,
+        "format": FORMAT,
+        "version": VERSION,
         "name": spec.name,
         "links": "synthetic",
         "duration_s": spec.duration_s,
@@ -232,13 +232,12 @@ def write(spec: SynthSpec, out: Path) -> int:
         **{field: model.metadata() for field, model in chosen.items()},
         "provenance": "drawn by LeoGym from a model without an orbit; nothing in it is measured",
     }
-    columns = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event"
     overlay = Overlay(list(chosen.values()), 1.0)
     end_ns, period_ns = round(spec.duration_s * NS_PER_S), round(spec.period_s * NS_PER_S)
     none, connected = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.bool_)
     rows = 0
     with whole_file(out) as file:
-        file.write(f"# {json.dumps(metadata)}\n{columns}\n")
+        file.write(f"# {json.dumps(metadata)}\n{COLUMNS}\n")
         for start_ns in [*range(0, end_ns, period_ns), end_ns]:
             view = View(np.array([start_ns]), min(start_ns + period_ns, end_ns), lambda _: None)
             part = overlay.rows(view, none, connected, 0, "")

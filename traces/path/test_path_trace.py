@@ -8,6 +8,7 @@ import pytest
 from leogym import traces
 from leogym.configs.errors import InputError
 from leogym.traces.__main__ import _spec, parser
+from leogym.traces.capacity import columns
 from leogym.traces.path import batch, cache, command, named_paths, path_trace, spec
 from leogym.traces.path.build import build
 
@@ -45,7 +46,7 @@ def test_the_first_line_says_how_to_build_the_trace_again(tmp_path):
     assert metadata["command"] == (
         "python -m traces build sd-ny-bp --min-elevation 30 --start 5 --duration 40"
     )
-    assert (metadata["format"], metadata["version"]) == ("leogym-path-trace", 1)
+    assert (metadata["format"], metadata["version"]) == ("leogym-path-trace", 2)
     assert metadata["from"] == {"name": "San Diego", "lat_deg": 32.7157, "lon_deg": -117.1647}
     assert metadata["reattach_s"] == 15
     assert metadata["off_grid_handovers_s"] == []
@@ -142,7 +143,7 @@ def test_all_paths_at_once_are_those_built_one_by_one(tmp_path):
     [(0, 9, "0"), (100_000_000, 9, "0.1"), (15, 0, "15"), (10**9, 9, "1"), (1_000_001, 6, "1.000001")],
 )
 def test_decimals_are_exact(value, places, text):
-    assert path_trace.decimal(value, places) == text
+    assert columns.decimal(value, places) == text
 
 
 def test_nothing_is_left_behind_when_a_path_cannot_be_built(tmp_path):

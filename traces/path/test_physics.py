@@ -8,10 +8,25 @@ from leogym.traces.path import named_paths, path_trace, physics
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory):
+def built(tmp_path_factory):
     file = tmp_path_factory.mktemp("traces") / "x.csv"
     path_trace.write(named_paths.spec("sd-ny-isl").model_copy(update={"duration_s": 90.0}), file)
     return file.read_text()
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def text(request, built):
+    return built if request.param == 2 else in_version_1(built)
+
+
+def in_version_1(text):
+    """Return the text of a trace whose directions are alike as version 1 writes it."""
+    head, columns, *lines = text.splitlines()
+    names = columns.split(",")
+    kept = [names.index(name) for name in names if not name.startswith("down_")]
+    lines = [",".join(line.split(",")[index] for index in kept) for line in [columns, *lines]]
+    lines[0] = lines[0].replace("up_", "")
+    return "\n".join([head.replace('"version": 2', '"version": 1'), *lines]) + "\n"
 
 
 def _check(text):
@@ -19,12 +34,18 @@ def _check(text):
 
 
 def _edit(text, row, **columns):
-    """Return the trace with some columns of a row (from 0) replaced."""
+    """Return the trace with some columns of a row (from 0) replaced, in both directions if it has them."""
     lines = text.split("\n")
     names = lines[1].split(",")
+    for name in set(columns) - set(names):
+        columns |= dict.fromkeys((f"up_{name}", f"down_{name}"), columns.pop(name))
     fields = dict(zip(names, lines[2 + row].split(","), strict=True)) | columns
     lines[2 + row] = ",".join(fields.values())
     return "\n".join(lines)
+
+
+def _field(text, name):
+    return name if name in text.split("\n")[1].split(",") else f"up_{name} and down_{name}"
 
 
 def _hard_row(text):
@@ -38,7 +59,7 @@ def test_a_built_trace_breaks_no_rule(text):
 def test_a_delay_below_the_speed_of_light_is_found(text):
     [first, *_] = _check(_edit(text, 7, delay_ms="14"))
     # San Diego and New York are 3,900 km apart, or 13.9 ms over a satellite at 550 km.
-    assert (first.row, first.field) == (7, "delay_ms")
+    assert (first.row, first.field) == (7, _field(text, "delay_ms"))
     assert first.rule.startswith("faster than light: below 14.0")
 
 
@@ -59,7 +80,7 @@ def test_short_paths_still_have_two_user_links_of_the_satellites_altitude():
 def test_a_packet_that_would_overtake_is_found(text):
     found = _check(_edit(text, 20, delay_ms="137.9"))
     [overtake] = [violation for violation in found if "overtake" in violation.rule]
-    assert (overtake.row, overtake.field, overtake.rows) == (21, "delay_ms", 1)
+    assert (overtake.row, overtake.field, overtake.rows) == (21, _field(text, "delay_ms"), 1)
 
 
 def test_a_handover_off_the_grid_is_found_unless_it_is_announced(text):
@@ -111,6 +132,31 @@ def test_a_user_leg_that_was_frozen_is_found(text):
     assert [violation.row for violation in found] == [60]
 
 
+@pytest.mark.parametrize("way", ["up", "down"])
+def test_the_rules_hold_for_each_direction_alone(built, way):
+    def found(text):
+        return [
+            (violation.row, violation.field, violation.rule.partition(":")[0]) for violation in _check(text)
+        ]
+
+    delay, connected = f"{way}_delay_ms", f"{way}_connected"
+    assert found(_edit(built, 7, **{delay: "14"}))[0] == (7, delay, "faster than light")
+    assert (21, delay, "falls faster than time runs") in found(_edit(built, 20, **{delay: "137.9"}))
+    assert found(_edit(built, 50, **{connected: "0"})) == [
+        (50, "event", "the connection ends without an event")
+    ]
+    frozen = built
+    for row in range(40, 65):
+        frozen = _edit(frozen, row, **{delay: "37.6"})
+    assert (60, delay, "frozen for 2 s although the satellites move") in found(frozen)
+    # An outage may be one direction's alone, but an event needs one.
+    row = _hard_row(built)
+    assert found(_edit(built, row, **{connected: "1"})) == []
+    assert found(_edit(built, row, connected="1")) == [
+        (row, "up_connected or down_connected", "must be 0 in the row of a hard_handover")
+    ]
+
+
 def test_metadata_out_of_range_is_one_line(text):
     bad = text.replace('"lat_deg": 32.7157', '"lat_deg": 132.7157')
     with pytest.raises(InputError, match=r"^x\.csv:1: metadata: from\.lat_deg: Input should be less"):
@@ -130,7 +176,7 @@ def test_an_outage_too_short_for_its_user_links_is_found(text):
     row = _hard_row(text)
     time_s = float(text.split("\n")[2 + row].split(",")[0])
     [violation] = _check(_edit(text, row + 1, time_s=f"{time_s + 0.0109:.4f}"))
-    assert (violation.row, violation.field) == (row, "connected")
+    assert (violation.row, violation.field) == (row, _field(text, "connected"))
     assert violation.rule.startswith("outage below 11.008 ms: its user links are shorter than the satellites")
     assert _check(_edit(text, row + 1, time_s=f"{time_s + 0.0111:.4f}")) == []
 

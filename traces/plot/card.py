@@ -33,7 +33,10 @@ def _spans(name: str) -> list[ChainSpan]:
 
 
 def _facts(trace: leosim.PathTrace, data: physics.TraceMetadata) -> list[tuple[str, str]]:
-    delay_ms = trace.delay_ns / 1e6
+    up_ms, down_ms = trace.up_delay_ns / 1e6, trace.down_delay_ns / 1e6
+    delays = {"delay, one way": up_ms}
+    if not np.array_equal(up_ms, down_ms):
+        delays = {"delay, up": up_ms, "delay, down": down_ms}
     kinds = [event.partition("(")[0] for event in trace.event]
     found = [("period", f"{trace.period_ns / 1e9:g} s")]
     if places := figure.sites(data):
@@ -43,9 +46,9 @@ def _facts(trace: leosim.PathTrace, data: physics.TraceMetadata) -> list[tuple[s
     fastest = max(trace.uplink_bps.max(), trace.downlink_bps.max()) / 1e6
     return [
         *found,
-        (
-            "delay, one way",
-            f"{delay_ms.min():.1f} to {delay_ms.max():.1f} ms, median {np.median(delay_ms):.1f} ms",
+        *(
+            (what, f"{delay_ms.min():.1f} to {delay_ms.max():.1f} ms, median {np.median(delay_ms):.1f} ms")
+            for what, delay_ms in delays.items()
         ),
         ("capacity", f"up to {fastest:,.1f} Mbit/s"),
         ("connected", f"{figure.connected_share(trace):.3%}"),

@@ -57,9 +57,9 @@ def sites(data: physics.TraceMetadata) -> list[ground.Site]:
 
 
 def connected_share(trace: leosim.PathTrace) -> float:
-    """Return the fraction of the period in which the path is connected."""
+    """Return the fraction of the period in which both directions are connected."""
     length_ns = np.diff(np.append(trace.time_ns, np.uint64(trace.period_ns)).astype(np.int64))
-    return float((length_ns * trace.connected).sum() / trace.period_ns)
+    return float((length_ns * (trace.up_connected & trace.down_connected)).sum() / trace.period_ns)
 
 
 def render(

@@ -196,7 +196,7 @@ function rowAt(time) {
     if (series.time_s[middle] <= time) low = middle + 1; else high = middle;
   }
   const row = Math.max(0, low - 1);
-  return { delay_ms: series.delay_ms[row], uplink_mbps: series.uplink_mbps[row],
+  return { up_delay_ms: series.up_delay_ms[row], down_delay_ms: series.down_delay_ms[row], uplink_mbps: series.uplink_mbps[row],
     downlink_mbps: series.downlink_mbps[row], connected: series.connected[row] };
 }
 
@@ -204,7 +204,8 @@ const LEFT = 56, RIGHT = 10, TOP = 8, BOTTOM = 34;
 function drawTimeline() {
   const [context, width, height] = sized(timeline);
   const inner = width - LEFT - RIGHT, floor = height - BOTTOM;
-  const low = Math.min(...series.delay_ms), high = Math.max(...series.delay_ms, low + 1);
+  const both = series.up_delay_ms.concat(series.down_delay_ms);
+  const low = Math.min(...both), high = Math.max(...both, low + 1);
   const x = (time) => LEFT + (time / data.period_s) * inner;
   const y = (delay) => floor - ((delay - low) / (high - low)) * (floor - TOP);
   context.fillStyle = colours.down;
@@ -212,14 +213,17 @@ function drawTimeline() {
     const end = row + 1 < series.time_s.length ? series.time_s[row + 1] : data.period_s;
     if (!up) context.fillRect(x(series.time_s[row]), TOP, Math.max(0.5, x(end) - x(series.time_s[row])), floor - TOP);
   });
-  context.beginPath();
-  series.time_s.forEach((time, row) => {
-    if (row) context.lineTo(x(time), y(series.delay_ms[row - 1]));
-    context.lineTo(x(time), y(series.delay_ms[row]));
-  });
-  context.strokeStyle = colours.delay;
-  context.lineWidth = 1.2;
-  context.stroke();
+  // Where the directions are alike, up covers down.
+  for (const [delays, colour] of [[series.down_delay_ms, colours.hard_handover], [series.up_delay_ms, colours.delay]]) {
+    context.beginPath();
+    series.time_s.forEach((time, row) => {
+      if (row) context.lineTo(x(time), y(delays[row - 1]));
+      context.lineTo(x(time), y(delays[row]));
+    });
+    context.strokeStyle = colour;
+    context.lineWidth = 1.2;
+    context.stroke();
+  }
   for (const [time, kind] of data.events) {
     context.fillStyle = colours[kind] || colours.gone;
     context.fillRect(x(time), floor + 3 + (kind === "soft_handover" ? 7 : 0), 1, 6);
@@ -248,11 +252,13 @@ function describe() {
   const row = rowAt(state.time), index = spanAt(state.time);
   const same = row.uplink_mbps === row.downlink_mbps;
   const rate = same ? `${row.uplink_mbps} Mbit/s` : `${row.uplink_mbps} up, ${row.downlink_mbps} down Mbit/s`;
+  const up = row.up_delay_ms.toFixed(2), down = row.down_delay_ms.toFixed(2);
+  const delay = up === down ? `${up} ms one way` : `${up} ms up, ${down} ms down`;
   const event = data.events[lastBefore(data.events, (entry) => entry[0], state.time)];
   const recent = event ? `; ${LABELS[event[1]] || event[1]} ${(state.time - event[0]).toFixed(1)} s ago` : "";
   const status = row.connected ? "" : " (down)";
   element("now").textContent =
-    `${state.time.toFixed(1)} s: ${row.delay_ms.toFixed(2)} ms one way${status}, ${rate}${recent}`;
+    `${state.time.toFixed(1)} s: ${delay}${status}, ${rate}${recent}`;
   element("chain").textContent = index < 0 ? (data.chains.spans.length ? "no route" : "") : chainText(index);
 }
 

@@ -87,7 +87,8 @@ def _chains(spans: list[ChainSpan]) -> dict[str, Any]:
 def _series(trace: leosim.PathTrace) -> dict[str, list[float]]:
     rows = np.arange(len(trace.time_ns))
     stride = max(1, len(rows) // _SERIES_POINTS)
-    changes = np.flatnonzero(np.diff(trace.connected.astype(int), prepend=0) != 0)
+    connected = trace.up_connected & trace.down_connected
+    changes = np.flatnonzero(np.diff(connected.astype(int), prepend=0) != 0)
     # Keep every stride-th row, and all changes of the connection.
     kept = np.union1d(rows[::stride], changes)
 
@@ -96,8 +97,9 @@ def _series(trace: leosim.PathTrace) -> dict[str, list[float]]:
 
     return {
         "time_s": column(trace.time_ns / 1e9, 4),
-        "delay_ms": column(trace.delay_ns / 1e6, 3),
+        "up_delay_ms": column(trace.up_delay_ns / 1e6, 3),
+        "down_delay_ms": column(trace.down_delay_ns / 1e6, 3),
         "uplink_mbps": column(trace.uplink_bps / 1e6, 1),
         "downlink_mbps": column(trace.downlink_bps / 1e6, 1),
-        "connected": column(trace.connected.astype(int), 0),
+        "connected": column(connected.astype(int), 0),
     }

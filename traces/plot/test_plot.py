@@ -46,7 +46,7 @@ def test_a_trace_without_sites_is_drawn_without_a_map(tmp_path: Path) -> None:
     assert '<body class="no-map">' in (tmp_path / "x.html").read_text()
     found = _data(tmp_path / "x.html")
     assert (found["coasts"], found["gateways"]) == ([], [])
-    assert found["series"]["delay_ms"] == [20, 21]
+    assert found["series"]["up_delay_ms"] == [20, 21]
 
 
 def test_chains_of_a_picture_are_those_of_the_path():
@@ -77,7 +77,7 @@ def test_the_page_holds_everything_and_asks_for_nothing(page_file: Path):
     assert data["period_s"] == 40
     for span in data["chains"]["spans"]:
         assert len(span["km"]) == 3 * span["samples"] * len(span["nodes"])
-    assert len(data["series"]["time_s"]) == len(data["series"]["delay_ms"]) >= 400
+    assert len(data["series"]["time_s"]) == len(data["series"]["up_delay_ms"]) >= 400
 
 
 def test_a_name_cannot_break_out_of_the_page(page_file: Path):
@@ -140,7 +140,7 @@ def test_the_globe_plays_on_a_laptop_and_a_phone(page_file: Path, browser: Brows
     assert shown
     assert float(shown[1]) == pytest.approx(20, abs=0.5)
     row = int(np.searchsorted(data["series"]["time_s"], float(shown[1]) + 0.05)) - 1
-    assert float(shown[2]) == pytest.approx(data["series"]["delay_ms"][row], abs=0.05)
+    assert float(shown[2]) == pytest.approx(data["series"]["up_delay_ms"][row], abs=0.05)
     assert (page.text_content("#chain") or "").startswith("San Diego → ")
     turned = _ink(page, "globe")
     page.focus("#globe")

@@ -21,15 +21,23 @@ def _series(
 
 
 def delay(axes: Axes, trace: leosim.PathTrace, floor_ms: float | None) -> None:
-    """Draw the one-way delay and, if known, the minimum that geometry allows."""
-    time_s, delay_ms = _series(trace, trace.delay_ns / 1e6)
-    axes.step(time_s, delay_ms, where="post", color=DELAY, linewidth=0.9, label="propagation, one way")
+    """Draw the delay of each direction and, if known, the minimum that geometry allows."""
+    up, down = trace.up_delay_ns / 1e6, trace.down_delay_ns / 1e6
+    label = "propagation, one way"
+    if not np.array_equal(up, down):
+        _step(axes, trace, down, HARD, "propagation, down")
+        label = "propagation, up"
+    _step(axes, trace, up, DELAY, label)
     if floor_ms is not None:
         axes.axhline(
             floor_ms, color="#444444", linewidth=0.8, linestyle=":", label="minimum that geometry allows"
         )
     axes.set_ylabel("delay (ms)")
     _legend(axes)
+
+
+def _step(axes: Axes, trace: leosim.PathTrace, values: NDArray[np.float64], colour: str, label: str) -> None:
+    axes.step(*_series(trace, values), where="post", color=colour, linewidth=0.9, label=label)
 
 
 def _legend(axes: Axes) -> None:
@@ -42,11 +50,9 @@ def capacity(axes: Axes, trace: leosim.PathTrace) -> None:
     # Ignore outages: many of a few ms would fill the panel, and events mark them.
     up, down = trace.uplink_bps / 1e6, trace.downlink_bps / 1e6
     same = bool((up == down).all())
-    axes.step(
-        *_series(trace, up), where="post", color=DELAY, linewidth=0.9, label="both ways" if same else "up"
-    )
+    _step(axes, trace, up, DELAY, "both ways" if same else "up")
     if not same:
-        axes.step(*_series(trace, down), where="post", color=HARD, linewidth=0.9, label="down")
+        _step(axes, trace, down, HARD, "down")
     axes.set_ylabel("capacity\n(Mbit/s)")
     axes.set_ylim(0, 1.15 * max(up.max(), down.max(), 1))
     _legend(axes)
@@ -66,8 +72,8 @@ def events(axes: Axes, trace: leosim.PathTrace) -> None:
 
 
 def shade_down(axes: Axes, trace: leosim.PathTrace) -> None:
-    """Shade disconnected spans that are long enough to be visible."""
-    time_s, connected = _series(trace, trace.connected.astype(float))
+    """Shade spans with a disconnected direction that are long enough to be visible."""
+    time_s, connected = _series(trace, (trace.up_connected & trace.down_connected).astype(float))
     edges = np.flatnonzero(np.diff(connected) != 0) + 1
     bounds = np.concatenate([[0], edges, [len(time_s) - 1]])
     for first, last in pairwise(bounds.tolist()):

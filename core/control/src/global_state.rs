@@ -15,8 +15,8 @@ pub const GLOBAL_DIM: usize = 12;
 /// | 4, 5, 6 | minimum, maximum and mean window / 1,000 packets |
 /// | 7 | mean bytes lost per second / 1 MB/s |
 /// | 8 | number of flows / 10 |
-/// | 9 | one-way propagation / 500 ms |
-/// | 10 | buffer in multiples of capacity × 2 × one-way propagation / 10 |
+/// | 9 | one-way propagation (half of the round trip's) / 500 ms |
+/// | 10 | buffer in multiples of capacity × round-trip propagation / 10 |
 /// | 11 | capacity / 500 Mbit/s |
 ///
 /// Without flows the first eight are 0. Without an RTT sample in the interval, a flow's smoothed RTT counts.
@@ -52,7 +52,7 @@ pub fn write_global_state<'a>(world: &World, flows: impl Iterator<Item = &'a Flo
         ratio(cwnd_sum, n) / 1e3,
         ratio(loss, n) / 1e6,
         n / 10.0,
-        world.base_delay_ns as f64 / 1e6 / 500.0,
+        world.base_delay_ns() / 1e6 / 500.0,
         world.buffer_bdp() / 10.0,
         world.capacity_bytes_per_s * 8.0 / 1e6 / 500.0,
     ];
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_twelve_numbers_are_those_of_the_definition() {
-        let world = World { capacity_bytes_per_s: 12.5e6, base_delay_ns: 15_000_000, buffer_bytes: 750_000 };
+        let world = World { capacity_bytes_per_s: 12.5e6, base_rtt_ns: 30_000_000, buffer_bytes: 750_000 };
         let flows = [(8_000_000, 40_000, 300, 3_000), (4_000_000, 60_000, 100, 0)].map(
             |(avg_throughput, avg_rtt_us, cwnd, lost_bytes)| {
                 let mut flow = FlowState::new(0);
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn an_empty_path_is_all_zero_but_for_the_path_itself() {
-        let world = World { capacity_bytes_per_s: 12.5e6, base_delay_ns: 15_000_000, buffer_bytes: 375_000 };
+        let world = World { capacity_bytes_per_s: 12.5e6, base_rtt_ns: 30_000_000, buffer_bytes: 375_000 };
         let mut out = [f32::NAN; GLOBAL_DIM];
         write_global_state(&world, [].iter(), &mut out);
         assert_eq!(out[..9], [0.0; 9]);

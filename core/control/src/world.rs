@@ -7,8 +7,8 @@ use crate::{RateWindow, Report};
 pub struct World {
     /// Capacity of the bottleneck, in bytes/s. In an outage, the rate without the outage.
     pub capacity_bytes_per_s: f64,
-    /// Current one-way propagation over the links in ns, without queueing and a flow's extra delay.
-    pub base_delay_ns: u64,
+    /// Current propagation over the links, both ways, in ns, without queueing and a flow's extra delay.
+    pub base_rtt_ns: u64,
     /// Buffer of the bottleneck, in bytes.
     pub buffer_bytes: u64,
 }
@@ -16,14 +16,19 @@ pub struct World {
 impl World {
     /// Round-trip propagation for a flow with this extra one-way delay, in µs.
     pub fn base_rtt_us(&self, extra_delay_ns: u64) -> f64 {
-        2.0 * (self.base_delay_ns as f64 + extra_delay_ns as f64) / 1e3
+        (self.base_rtt_ns as f64 + 2.0 * extra_delay_ns as f64) / 1e3
     }
 
-    /// The buffer in multiples of capacity × 2 × one-way propagation, or 0 if that is 0.
+    /// One-way propagation over the links, in ns: the mean of both directions.
+    pub fn base_delay_ns(&self) -> f64 {
+        self.base_rtt_ns as f64 / 2.0
+    }
+
+    /// The buffer in multiples of capacity × round-trip propagation, or 0 if that is 0.
     pub fn buffer_bdp(&self) -> f64 {
         crate::report::ratio(
             self.buffer_bytes as f64,
-            self.capacity_bytes_per_s * 2.0 * self.base_delay_ns as f64 / 1e9,
+            self.capacity_bytes_per_s * self.base_rtt_ns as f64 / 1e9,
         )
     }
 }
@@ -89,7 +94,7 @@ mod tests {
     #[test]
     fn the_buffer_is_counted_in_round_trips_of_the_capacity() {
         // Astraea's evaluation world: 100 Mbit/s, 15 ms one way, 375,000 B are 1 BDP.
-        let world = World { capacity_bytes_per_s: 12.5e6, base_delay_ns: 15_000_000, buffer_bytes: 375_000 };
+        let world = World { capacity_bytes_per_s: 12.5e6, base_rtt_ns: 30_000_000, buffer_bytes: 375_000 };
         assert_eq!(world.buffer_bdp(), 1.0);
         assert_eq!(World::default().buffer_bdp(), 0.0);
         assert_eq!(world.base_rtt_us(5_000_000), 40_000.0);

@@ -44,19 +44,20 @@ pub fn of(trace: &PathTrace, direction: Direction) -> Vec<Disruption> {
     let before = |index: usize| &rows[(index + rows.len() - 1) % rows.len()];
     let mut disruptions = Vec::new();
     for (index, row) in rows.iter().enumerate() {
-        if !row.connected {
-            if before(index).connected {
+        let old = before(index).way(direction);
+        if !row.way(direction).connected {
+            if old.connected {
                 disruptions.push(Disruption { at: row.time_ns, kind: DisruptionKind::Outage });
             }
         } else if let Event::SoftHandover(stretch) = row.event
             && stretch.from_us < stretch.to_us
         {
-            let old_delay = before(index).delay_ns;
             let (from, to) = (u64::from(stretch.from_us) * 1000, u64::from(stretch.to_us) * 1000);
-            // The trace measures the stretch from the first site; downlink packets start at the second.
+            // The trace measures the stretch from the first site; downlink packets start at the second. Whatever
+            // makes their delay longer than the other way's is before the stretch, as at a scheduler.
             let (from, to) = match direction {
                 Direction::Uplink => (from, to),
-                Direction::Downlink => (old_delay.saturating_sub(to), old_delay.saturating_sub(from)),
+                Direction::Downlink => (old.delay_ns.saturating_sub(to), old.delay_ns.saturating_sub(from)),
             };
             disruptions.push(Disruption { at: row.time_ns, kind: DisruptionKind::Cut { from, to } });
         }
@@ -70,7 +71,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{DropTail, Jitter, Link, Loss, NEVER, Packet, Row, Schedule, Stretch, UNLIMITED};
+    use crate::{DropTail, Jitter, Link, Loss, NEVER, OneWay, Packet, Row, Schedule, Stretch, UNLIMITED};
 
     const MS: Nanos = 1_000_000;
 
@@ -97,24 +98,18 @@ mod tests {
 
     /// A 10 ms path that becomes an 8 ms path at 1 s, when the stretch from 4 to 7 ms is dismantled.
     fn rerouted(direction: Direction) -> Link<Probe> {
-        let row = |time_ns, delay_ns, path_id, event| Row {
-            time_ns,
-            delay_ns,
-            uplink_bps: 1_000_000_000,
-            downlink_bps: 1_000_000_000,
-            loss: 0.0,
-            path_id,
-            connected: true,
-            event,
+        let row = |time_ns, delay_ns, path_id, event| {
+            let way = OneWay { delay_ns, rate_bps: 1_000_000_000, loss: 0.0, connected: true };
+            Row { path_id, event, ..Row::alike(time_ns, way) }
         };
         let stretch = Stretch { from_us: 4_000, to_us: 7_000 };
         let trace = PathTrace {
-            metadata: "{}".to_owned(),
             rows: vec![
                 row(0, 10 * MS, 0, Event::None),
                 row(1_000 * MS, 8 * MS, 1, Event::SoftHandover(stretch)),
             ],
             period_ns: 2_000 * MS,
+            ..PathTrace::default()
         };
         let schedule = Schedule::traced(Arc::new(trace), direction, Some(UNLIMITED), 0);
         Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0), Jitter::none())

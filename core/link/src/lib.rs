@@ -18,7 +18,7 @@ pub use disruption::{Disruption, DisruptionKind};
 pub use jitter::Jitter;
 pub use link::{Departure, Link, LinkStats, Offer, Packet};
 pub use loss::Loss;
-pub use path_trace::{Event, PathTrace, Row, Stretch, TraceError};
+pub use path_trace::{Event, OneWay, PathTrace, Row, Stretch, TraceError, Version};
 pub use queue::{
     Cake, CakeSettings, Codel, CodelSettings, Discipline, DropTail, DualPi2, DualPi2Settings, FqCodel,
     FqCodelSettings, FqPie, FqPieSettings, Gateway, HeadDrop, Managed, Pie, PieSettings, QueueKind, Sfq,

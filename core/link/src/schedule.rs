@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::disruption::{self, Disruption};
-use crate::{NEVER, Nanos, PathTrace};
+use crate::{NEVER, Nanos, OneWay, PathTrace};
 
 /// The rate of an uncongested link: transmission takes no time.
 pub const UNLIMITED: u64 = u64::MAX;
@@ -23,13 +23,24 @@ pub struct Span {
     pub connected: bool,
 }
 
-/// A direction along a path trace; it selects the capacity column.
+/// A direction along a path trace; it selects the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the path's first site to its second.
     Uplink,
     /// From the second to the first.
     Downlink,
+}
+
+impl Direction {
+    /// Return the other direction.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Uplink => Self::Downlink,
+            Self::Downlink => Self::Uplink,
+        }
+    }
 }
 
 /// Delay, capacity, loss and outages over time. Replay of a trace wraps at its period.
@@ -93,7 +104,7 @@ impl Schedule {
         traced.note_next_disruption();
         traced.row = traced.trace.rows.partition_point(|row| row.time_ns <= offset) - 1;
         traced.current = traced.span_of_row();
-        traced.silent = traced.trace.rows.iter().any(|row| row.connected && traced.rate_of(row) == 0);
+        traced.silent = traced.ever_has(|rate| rate == 0);
         Self::Traced(traced)
     }
 
@@ -102,9 +113,7 @@ impl Schedule {
     pub fn ever_carries(&self) -> bool {
         match self {
             Self::Constant(span) => span.connected && span.rate_bps > 0,
-            Self::Traced(traced) => {
-                traced.trace.rows.iter().any(|row| row.connected && traced.rate_of(row) > 0)
-            }
+            Self::Traced(traced) => traced.ever_has(|rate| rate > 0),
         }
     }
 
@@ -232,24 +241,26 @@ impl Schedule {
 }
 
 impl Traced {
-    fn rate_of(&self, row: &crate::Row) -> u64 {
-        match (self.rate_bps, self.direction) {
-            (Some(rate), _) => rate,
-            (None, Direction::Uplink) => row.uplink_bps,
-            (None, Direction::Downlink) => row.downlink_bps,
-        }
+    /// Return whether this direction ever has such a rate while it is connected.
+    fn ever_has(&self, such: impl Fn(u64) -> bool) -> bool {
+        let mut ways = self.trace.rows.iter().map(|row| row.way(self.direction));
+        ways.any(|way| way.connected && such(self.rate_of(way)))
+    }
+
+    fn rate_of(&self, way: &OneWay) -> u64 {
+        self.rate_bps.unwrap_or(way.rate_bps)
     }
 
     fn span(&self, row: usize, period_start: i128) -> Span {
         let rows = &self.trace.rows;
         let end = rows.get(row + 1).map_or(self.trace.period_ns, |next| next.time_ns);
-        let row = &rows[row];
+        let way = rows[row].way(self.direction);
         Span {
             end: Nanos::try_from(period_start + i128::from(end)).unwrap_or(0),
-            delay: row.delay_ns,
-            rate_bps: self.rate_of(row),
-            loss: if self.rate_bps == Some(UNLIMITED) { 0.0 } else { row.loss },
-            connected: row.connected,
+            delay: way.delay_ns,
+            rate_bps: self.rate_of(way),
+            loss: if self.rate_bps == Some(UNLIMITED) { 0.0 } else { way.loss },
+            connected: way.connected,
         }
     }
 

@@ -32,7 +32,7 @@ fn capacity_plays(json: &str, bps: impl Fn(&leo_link::Row) -> u64) {
     let config: Box<dyn BwTraceConfig> = serde_json::from_str(json).unwrap();
     let mut model = config.into_model();
     for _ in 0..ROUNDS {
-        for expected in spans(&trace(), |row| if row.connected { bps(row) } else { 0 }) {
+        for expected in spans(&trace(), |row| if row.up.connected { bps(row) } else { 0 }) {
             let (bandwidth, length) = model.next_bw().unwrap();
             assert_eq!((bandwidth.as_bps(), length), (u128::from(expected.0), expected.1));
         }
@@ -41,8 +41,8 @@ fn capacity_plays(json: &str, bps: impl Fn(&leo_link::Row) -> u64) {
 
 #[test]
 fn the_capacity_of_both_directions_plays_as_the_trace_says() {
-    capacity_plays(include_str!("fixtures/netem_trace/uplink.bw.json"), |row| row.uplink_bps);
-    capacity_plays(include_str!("fixtures/netem_trace/downlink.bw.json"), |row| row.downlink_bps);
+    capacity_plays(include_str!("fixtures/netem_trace/uplink.bw.json"), |row| row.up.rate_bps);
+    capacity_plays(include_str!("fixtures/netem_trace/downlink.bw.json"), |row| row.down.rate_bps);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn the_delay_plays_as_the_trace_says() {
         serde_json::from_str(include_str!("fixtures/netem_trace/delay.json")).unwrap();
     let mut model = config.into_model();
     for _ in 0..ROUNDS {
-        for (delay_ns, length) in spans(&trace(), |row| row.delay_ns) {
+        for (delay_ns, length) in spans(&trace(), |row| row.up.delay_ns) {
             assert_eq!(model.next_delay(), Some((Duration::from_nanos(delay_ns), length)));
         }
     }
@@ -63,7 +63,7 @@ fn the_loss_plays_as_the_trace_says() {
         serde_json::from_str(include_str!("fixtures/netem_trace/loss.json")).unwrap();
     let mut model = config.into_model();
     for _ in 0..ROUNDS {
-        for (loss, length) in spans(&trace(), |row| row.loss) {
+        for (loss, length) in spans(&trace(), |row| row.up.loss) {
             assert_eq!(model.next_loss(), Some((vec![loss], length)));
         }
     }

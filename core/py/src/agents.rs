@@ -125,14 +125,14 @@ impl Agents {
         Ok(PyArray1::from_vec(py, out))
     }
 
-    #[pyo3(signature = (slots, capacity_bytes_per_s, base_delay_ns, buffer_bytes, flows_on_path = 0))]
+    #[pyo3(signature = (slots, capacity_bytes_per_s, base_rtt_ns, buffer_bytes, flows_on_path = 0))]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn judge<'py>(
         &mut self,
         py: Python<'py>,
         slots: Vec<usize>,
         capacity_bytes_per_s: f64,
-        base_delay_ns: u64,
+        base_rtt_ns: u64,
         buffer_bytes: u64,
         flows_on_path: u32,
     ) -> PyResult<(Vector<'py>, Vector<'py>)> {
@@ -142,7 +142,7 @@ impl Agents {
         for agent in self.slots.iter_mut().flatten() {
             agent.history.flows_on_path = flows_on_path;
         }
-        let world = World { capacity_bytes_per_s, base_delay_ns, buffer_bytes };
+        let world = World { capacity_bytes_per_s, base_rtt_ns, buffer_bytes };
         let flows = slots.iter().filter_map(|&slot| self.slots[slot].as_ref().map(|agent| &agent.history));
         let mut global_state = vec![0.0; GLOBAL_DIM];
         let judgement = Judgement::new(self.reward, world, flows, &mut global_state);

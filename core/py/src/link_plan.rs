@@ -1,6 +1,6 @@
 //! `leosim.plan_links` and `leosim.world`: a scenario's links for runs outside the simulator.
 
-use leo_link::Span;
+use leo_link::{Schedule, Span};
 use leo_sim::{Nanos, Scenario};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -15,37 +15,36 @@ type Times<'py> = PyReadonlyArray1<'py, i64>;
 #[pyclass(frozen, module = "leosim")]
 pub struct LinkPlan {
     inner: leo_sim::LinkPlan,
-    /// Start of each span; equal neighbors are merged.
-    spans: Vec<(Nanos, Span)>,
+    /// Both directions from a start on; equal neighbors are merged.
+    spans: Vec<(Nanos, Span, Back)>,
+}
+
+/// The reverse direction, which has no queue and so no capacity to plan for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Back {
+    delay: Nanos,
+    connected: bool,
 }
 
 impl LinkPlan {
     fn new(inner: leo_sim::LinkPlan, duration: Nanos) -> Self {
-        let mut spans: Vec<(Nanos, Span)> = Vec::new();
+        let mut spans: Vec<(Nanos, Span, Back)> = Vec::new();
         let mut now = 0;
         while spans.is_empty() || now < duration {
-            let span = inner.schedule.at(now);
-            if spans.last().is_none_or(|(_, last)| Span { end: 0, ..*last } != Span { end: 0, ..span }) {
-                spans.push((now, span));
+            let (span, back) = (inner.schedule.at(now), inner.back.at(now));
+            let end = span.end.min(back.end);
+            let (span, back) =
+                (Span { end: 0, ..span }, Back { delay: back.delay, connected: back.connected });
+            if spans.last().is_none_or(|&(_, last, last_back)| (last, last_back) != (span, back)) {
+                spans.push((now, span, back));
             }
-            now = span.end;
+            now = end;
         }
         Self { inner, spans }
     }
 
     fn of_spans<'py, T: numpy::Element>(&self, py: Python<'py>, get: impl Fn(&Span) -> T) -> Array<'py, T> {
-        PyArray1::from_iter(py, self.spans.iter().map(|(_, span)| get(span)))
-    }
-
-    /// Return a value at each of `time_ns`; times before the run get the initial value.
-    fn at<'py, T: numpy::Element>(
-        &self,
-        py: Python<'py>,
-        time_ns: &Times<'py>,
-        get: impl Fn(Span) -> T,
-    ) -> Array<'py, T> {
-        let at = |time: &i64| get(self.inner.schedule.at(nanos(*time)));
-        PyArray1::from_iter(py, time_ns.as_array().iter().map(at))
+        PyArray1::from_iter(py, self.spans.iter().map(|(_, span, _)| get(span)))
     }
 
     fn carried(&self, from: i64, to: i64) -> f64 {
@@ -69,7 +68,7 @@ impl LinkPlan {
 
     #[getter]
     fn start_ns<'py>(&self, py: Python<'py>) -> Array<'py, i64> {
-        PyArray1::from_iter(py, self.spans.iter().map(|(start, _)| start.cast_signed()))
+        PyArray1::from_iter(py, self.spans.iter().map(|(start, ..)| start.cast_signed()))
     }
 
     #[getter]
@@ -94,6 +93,16 @@ impl LinkPlan {
     }
 
     #[getter]
+    fn back_delay_ns<'py>(&self, py: Python<'py>) -> Array<'py, i64> {
+        PyArray1::from_iter(py, self.spans.iter().map(|(.., back)| back.delay.cast_signed()))
+    }
+
+    #[getter]
+    fn back_connected<'py>(&self, py: Python<'py>) -> Array<'py, bool> {
+        PyArray1::from_iter(py, self.spans.iter().map(|(.., back)| back.connected))
+    }
+
+    #[getter]
     fn varies(&self) -> bool {
         self.spans.len() > 1
     }
@@ -115,7 +124,12 @@ impl LinkPlan {
 
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn delay_at<'py>(&self, py: Python<'py>, time_ns: Times<'py>) -> Array<'py, i64> {
-        self.at(py, &time_ns, |span| span.delay.cast_signed())
+        delay_at(py, &self.inner.schedule, &time_ns)
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
+    fn back_delay_at<'py>(&self, py: Python<'py>, time_ns: Times<'py>) -> Array<'py, i64> {
+        delay_at(py, &self.inner.back, &time_ns)
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
@@ -134,6 +148,12 @@ impl LinkPlan {
         let connected = |from: Nanos, to: Nanos| self.inner.schedule.stays_connected(from, to.max(from + 1));
         over(py, &from_ns, &to_ns, |from, to| connected(nanos(from), nanos(to)))
     }
+}
+
+/// Return the delay at each of `time_ns`; times before the run get the initial delay.
+fn delay_at<'py>(py: Python<'py>, schedule: &Schedule, time_ns: &Times<'py>) -> Array<'py, i64> {
+    let at = |&time: &i64| schedule.at(nanos(time)).delay.cast_signed();
+    PyArray1::from_iter(py, time_ns.as_array().iter().map(at))
 }
 
 /// A value for each interval.
@@ -157,11 +177,11 @@ pub fn plan_links(scenario: &str, traces: Traces<'_>) -> PyResult<Vec<LinkPlan>>
     Ok(links.into_iter().map(|link| LinkPlan::new(link, duration)).collect())
 }
 
-/// Return bottleneck capacity in bytes/s, one-way propagation in ns and bottleneck buffer in bytes.
+/// Return bottleneck capacity in bytes/s, propagation both ways in ns and bottleneck buffer in bytes.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
 pub fn world(route: Vec<PyRef<'_, LinkPlan>>, time_ns: u64) -> (f64, u64, u64) {
-    let links = route.iter().map(|link| (&link.inner.schedule, link.inner.limit));
+    let links = route.iter().map(|link| &link.inner).map(|link| (&link.schedule, &link.back, link.limit));
     let world = leo_sim::world(links, time_ns);
-    (world.capacity_bytes_per_s, world.base_delay_ns, world.buffer_bytes)
+    (world.capacity_bytes_per_s, world.base_rtt_ns, world.buffer_bytes)
 }

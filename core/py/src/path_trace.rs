@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leo_link::Row;
+use leo_link::{OneWay, Row};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
@@ -22,6 +22,20 @@ impl PathTrace {
         value: impl Fn(&Row) -> T,
     ) -> Bound<'py, PyArray1<T>> {
         self.inner.rows.iter().map(value).collect::<Vec<_>>().into_pyarray(py)
+    }
+
+    /// Return a column of both directions; an error if they differ, because nobody should take one for both.
+    fn alike<'py, T: numpy::Element + PartialEq>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        value: impl Fn(&OneWay) -> T,
+    ) -> PyResult<Bound<'py, PyArray1<T>>> {
+        if let Some(at) = self.inner.rows.iter().position(|row| value(&row.up) != value(&row.down)) {
+            let rule = format!("the directions differ in row {at}: use up_{name} and down_{name}");
+            return Err(input_error(format!("path trace: {name}: {rule}")));
+        }
+        Ok(self.column(py, |row| value(&row.up)))
     }
 }
 
@@ -68,28 +82,63 @@ impl PathTrace {
     }
 
     #[getter]
-    fn delay_ns<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
-        self.column(py, |row| row.delay_ns)
+    fn version(&self) -> u64 {
+        self.inner.version.number()
+    }
+
+    #[getter]
+    fn up_delay_ns<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        self.column(py, |row| row.up.delay_ns)
+    }
+
+    #[getter]
+    fn down_delay_ns<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        self.column(py, |row| row.down.delay_ns)
     }
 
     #[getter]
     fn uplink_bps<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
-        self.column(py, |row| row.uplink_bps)
+        self.column(py, |row| row.up.rate_bps)
     }
 
     #[getter]
     fn downlink_bps<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
-        self.column(py, |row| row.downlink_bps)
+        self.column(py, |row| row.down.rate_bps)
     }
 
     #[getter]
-    fn loss<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.column(py, |row| row.loss)
+    fn up_loss<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.column(py, |row| row.up.loss)
     }
 
     #[getter]
-    fn connected<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
-        self.column(py, |row| row.connected)
+    fn down_loss<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.column(py, |row| row.down.loss)
+    }
+
+    #[getter]
+    fn up_connected<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
+        self.column(py, |row| row.up.connected)
+    }
+
+    #[getter]
+    fn down_connected<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
+        self.column(py, |row| row.down.connected)
+    }
+
+    #[getter]
+    fn delay_ns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        self.alike(py, "delay_ns", |way| way.delay_ns)
+    }
+
+    #[getter]
+    fn loss<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.alike(py, "loss", |way| way.loss)
+    }
+
+    #[getter]
+    fn connected<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        self.alike(py, "connected", |way| way.connected)
     }
 
     #[getter]

@@ -328,8 +328,8 @@ impl Environment {
             |index: &&usize| flows[**index].agent.as_ref().is_some_and(|agent| agent.reported_at == now);
         let Some(&first) = self.learners.iter().find(reporting) else { return };
         let links = self.simulation.links();
-        let route = flows[first].routes.current().links.iter().map(|&link| &links[link as usize]);
-        let world = world(route.map(|link| (link.schedule(), link.limit())), now);
+        let route = flows[first].routes.current().both_ways(links);
+        let world = world(route.map(|(link, back)| (link.schedule(), back.schedule(), link.limit())), now);
         let states = || {
             let learners = self.learners.iter().filter(reporting);
             learners

@@ -54,6 +54,8 @@ pub struct LinkPlan {
     pub name: String,
     /// Delay, capacity, outages, and the path trace's loss.
     pub schedule: Schedule,
+    /// The same of the reverse direction, which is uncongested unless the scenario gives it a `reverse`.
+    pub back: Schedule,
     /// Size of its queue.
     pub limit: DropTail,
     /// Independent loss probability, in addition to the path trace's.
@@ -77,9 +79,11 @@ fn plan(
 ) -> Result<Vec<LinkPlan>, ScenarioError> {
     let mut planned = Vec::new();
     for (name, spec) in &scenario.links {
+        let back = spec.reverse.as_ref().map_or(Some(UNLIMITED), |reverse| bps(reverse.rate_mbps));
         planned.push(LinkPlan {
             name: name.clone(),
             schedule: schedule(scenario, name, spec, (Direction::Uplink, bps(spec.rate_mbps)), traces)?,
+            back: schedule(scenario, name, spec, (Direction::Downlink, back), traces)?,
             limit: DropTail::INFINITE,
             loss: spec.loss,
             loss_seed: seeds.next_u64(),
@@ -108,10 +112,9 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
         links.push(queue::install(link, &spec.queue, queue_seed(scenario.seed, links.len())));
     }
     let mut logged_links: Vec<(String, usize)> = names.iter().cloned().zip(0..).collect();
-    for (name, spec) in &scenario.links {
+    for ((name, spec), plan) in scenario.links.iter().zip(&planned) {
         let jitter = Jitter::new(nanos(scenario.host_jitter_us, 1e3), seeds.next_u64());
-        let rate = spec.reverse.as_ref().map_or(Some(UNLIMITED), |reverse| bps(reverse.rate_mbps));
-        let schedule = schedule(scenario, name, spec, (Direction::Downlink, rate), traces)?;
+        let schedule = plan.back.clone();
         let Some(reverse) = &spec.reverse else {
             let link = Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0), jitter);
             links.push(in_outages(link, spec.outage));
@@ -199,8 +202,8 @@ fn schedule(
 /// Return the base RTT of a flow over `route` at time 0.
 fn base_rtt(flow: &FlowSpec, route: &[String], links: &[LinkPlan]) -> Nanos {
     let links = links.iter().filter(|link| route.contains(&link.name));
-    let one_way: Nanos = links.map(|link| link.schedule.at(0).delay).sum();
-    2 * (one_way + nanos(flow.extra_delay_ms, NANOS_PER_MS))
+    let both_ways: Nanos = links.map(|link| link.schedule.at(0).delay + link.back.at(0).delay).sum();
+    both_ways + 2 * nanos(flow.extra_delay_ms, NANOS_PER_MS)
 }
 
 /// Return the RTT for BDP sizes: the largest base RTT of flows routed over the link at the start, else of
@@ -298,8 +301,9 @@ fn flow(
 
 /// Return the oracle of `flow`, which knows what `links` will carry.
 fn oracle(scenario: &Scenario, flow: &Flow, links: &[Link<Packet>]) -> Box<Oracle> {
-    let foreseen = |&link: &u32| (link, links[link as usize].schedule().clone());
-    let routes = flow.routes.all().map(|route| route.links.iter().map(foreseen).collect());
+    let schedule = |link: u32| links[link as usize].schedule().clone();
+    let foreseen = |(&link, &back): (&u32, &u32)| (link, schedule(link), schedule(back));
+    let routes = flow.routes.all().map(|route| route.links.iter().zip(&route.back).map(foreseen).collect());
     Box::new(Oracle::new(routes.collect(), flow.extra_delay, nanos(scenario.duration_s, NANOS_PER_S)))
 }
 
@@ -375,14 +379,15 @@ fn route(
 ) -> Route {
     let index = |link: &String| names.iter().position(|name| name == link).map(|link| link as u32);
     let along: Vec<u32> = route.iter().filter_map(index).collect();
-    let against: Vec<u32> = along.iter().rev().map(|&link| link + names.len() as u32).collect();
+    let reverse: Vec<u32> = along.iter().rev().map(|&link| link + names.len() as u32).collect();
     let (links, answers) = match direction {
-        FlowDirection::Forward => (along, against),
-        FlowDirection::Backward => (against, along),
+        FlowDirection::Forward => (along, reverse),
+        FlowDirection::Backward => (reverse, along),
     };
     let there = access.map(|[there, _]| there).into_iter().chain(links.iter().copied()).collect();
-    let back = answers.into_iter().chain(access.map(|[_, back]| back)).collect();
-    Route { from, path: paths.number(there, back), links: links.into() }
+    let back = answers.iter().copied().chain(access.map(|[_, back]| back)).collect();
+    let path = paths.number(there, back);
+    Route { from, path, links: links.into(), back: answers.into_iter().rev().collect() }
 }
 
 fn push_access(links: &mut Vec<Link<Packet>>, delay: Nanos) -> u32 {

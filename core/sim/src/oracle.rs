@@ -110,14 +110,18 @@ pub struct Oracle {
     /// First packet not acknowledged, and the parity of the packets that the receiver acknowledges, if it waits for two.
     una: u64,
     parity: Option<u64>,
+    /// The other directions of each route's links.
+    back: Box<[Box<[Schedule]>]>,
     access_delay: Nanos,
     end: Nanos,
 }
 
 impl Oracle {
-    /// Create the oracle of a flow with `routes` of links and what they will carry, in a run until `end`.
-    pub fn new(routes: Vec<Vec<(u32, Schedule)>>, access_delay: Nanos, end: Nanos) -> Self {
-        let twin = |(link, schedule)| Twin {
+    /// Create the oracle of a flow with `routes` of links and what they and their other directions will carry, in
+    /// a run until `end`.
+    pub fn new(routes: Vec<Vec<(u32, Schedule, Schedule)>>, access_delay: Nanos, end: Nanos) -> Self {
+        let back = routes.iter().map(|route| route.iter().map(|(.., back)| back.clone()).collect()).collect();
+        let twin = |(link, schedule, _)| Twin {
             link,
             schedule,
             server: Server::default(),
@@ -139,6 +143,7 @@ impl Oracle {
             turns: 0,
             una: 0,
             parity: None,
+            back,
             access_delay,
             end,
         }
@@ -280,8 +285,9 @@ impl Oracle {
 
     /// Return the packets that it needs in flight to use its share at `now`.
     pub fn window(&self, now: Nanos) -> u32 {
-        let delays = self.routes[self.route].iter().map(|twin| twin.schedule.at(now).delay);
-        let rtt = 2 * (self.access_delay + delays.sum::<Nanos>());
+        let there = self.routes[self.route].iter().map(|twin| &twin.schedule);
+        let delays = there.chain(&self.back[self.route]).map(|schedule| schedule.at(now).delay);
+        let rtt = 2 * self.access_delay + delays.sum::<Nanos>();
         let bytes = u128::from(self.pacing_rate(now)) * u128::from(rtt) / NANOS_PER_S;
         (bytes.div_ceil(u128::from(leo_transport::SEGMENT_BYTES)) as u32).max(1)
     }

@@ -1,6 +1,8 @@
 //! The routes of a flow over time.
 
-use leo_link::{NEVER, Nanos};
+use leo_link::{Link, NEVER, Nanos};
+
+use crate::packet::Packet;
 
 /// A route and its start time.
 #[derive(Clone, Debug)]
@@ -8,8 +10,20 @@ pub struct Route {
     pub from: Nanos,
     /// Links that data crosses, without access links.
     pub links: Box<[u32]>,
+    /// Their other directions, in the same order.
+    pub back: Box<[u32]>,
     /// Path number, with access links.
     pub path: u32,
+}
+
+impl Route {
+    /// Iterate over the links that data crosses, each with its other direction.
+    pub fn both_ways<'a>(
+        &'a self,
+        links: &'a [Link<Packet>],
+    ) -> impl Iterator<Item = (&'a Link<Packet>, &'a Link<Packet>)> {
+        self.links.iter().zip(&self.back).map(|(&link, &back)| (&links[link as usize], &links[back as usize]))
+    }
 }
 
 /// A flow's routes, sorted by time. Packets on an old route stay on it, so a change loses none.

@@ -224,15 +224,16 @@ impl FlowSeries {
         let (stats, delivered, rtt) = (flow.stats(), flow.delivered_bytes(), &flow.rtt_log);
         let samples = rtt.samples - mark.rtt.samples;
         let mean_rtt = (rtt.sum - mark.rtt.sum) as f64 / samples as f64;
-        let delays =
-            flow.routes.current().links.iter().map(|&link| links[link as usize].schedule().at(now).delay);
-        let one_way = flow.extra_delay + delays.sum::<Nanos>();
+        let delay = |link: &Link<Packet>| link.schedule().at(now).delay;
+        let route = flow.routes.current().both_ways(links);
+        let base_rtt =
+            2 * flow.extra_delay + route.map(|(link, back)| delay(link) + delay(back)).sum::<Nanos>();
         self.time_s.push(now as f64 * NS);
         self.flow.push(index as u32);
         self.goodput_mbps.push(mbps(delivered - mark.delivered, interval_s));
         self.send_mbps.push(mbps((stats.sent - mark.stats.sent) * u64::from(PACKET_BYTES), interval_s));
         self.rtt_ms.push(if samples == 0 { f64::NAN } else { mean_rtt * NS_TO_MS });
-        self.base_rtt_ms.push(2.0 * one_way as f64 * NS_TO_MS);
+        self.base_rtt_ms.push(base_rtt as f64 * NS_TO_MS);
         self.cwnd_packets
             .push(flow.oracle.as_ref().map_or(flow.sender.window(), |oracle| oracle.window(now)));
         self.in_flight_packets.push(flow.sender.in_flight());

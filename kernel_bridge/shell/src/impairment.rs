@@ -57,7 +57,8 @@ pub fn link(source: &Source, arguments: &Arguments, direction: Direction) -> Res
         Direction::Uplink => arguments.seed,
         Direction::Downlink => arguments.seed.wrapping_add(STREAM),
     };
-    let limit = limit(arguments, &schedule);
+    let back = source.schedule(arguments, direction.other());
+    let limit = limit(arguments, &schedule, &back);
     let loss = Loss::new(arguments.loss.of(direction), stream);
     let uncongested = start(&schedule).rate_bps == UNLIMITED;
     let jitter = match direction {
@@ -79,18 +80,24 @@ pub fn link(source: &Source, arguments: &Arguments, direction: Direction) -> Res
 
 /// Return the first span of `schedule` that carries packets; there must be one.
 pub fn start(schedule: &Schedule) -> Span {
-    let mut span = schedule.at(0);
+    begins(schedule).1
+}
+
+/// Return when the first span that carries packets begins, and that span.
+fn begins(schedule: &Schedule) -> (Nanos, Span) {
+    let (mut at, mut span) = (0, schedule.at(0));
     while !span.connected || span.rate_bps == 0 {
-        span = schedule.at(span.end);
+        (at, span) = (span.end, schedule.at(span.end));
     }
-    span
+    (at, span)
 }
 
 /// Return the queue size. A BDP is the capacity times the round-trip propagation at the start.
-fn limit(arguments: &Arguments, schedule: &Schedule) -> DropTail {
-    let start = start(schedule);
+fn limit(arguments: &Arguments, schedule: &Schedule, back: &Schedule) -> DropTail {
+    let (at, start) = begins(schedule);
+    let rtt = start.delay + back.at(at).delay;
     let of_bdp = |bdp: f64| {
-        let bits = start.rate_bps as f64 * 2.0 * start.delay as f64 / NS_PER_S;
+        let bits = start.rate_bps as f64 * rtt as f64 / NS_PER_S;
         DropTail::of_packets(((bdp * bits / (8.0 * MTU as f64)).round() as u64).max(1))
     };
     if start.rate_bps == UNLIMITED {
@@ -188,18 +195,12 @@ mod tests {
 
     #[test]
     fn a_trace_that_begins_with_an_outage_starts_when_it_carries() {
-        let row = |time_ns, rate_bps, connected| leo_link::Row {
-            time_ns,
-            delay_ns: 25_000_000,
-            uplink_bps: rate_bps,
-            downlink_bps: rate_bps,
-            loss: 0.0,
-            path_id: 0,
-            connected,
-            event: leo_link::Event::None,
+        let row = |time_ns, rate_bps, connected| {
+            let way = leo_link::OneWay { delay_ns: 25_000_000, rate_bps, loss: 0.0, connected };
+            leo_link::Row::alike(time_ns, way)
         };
         let rows = vec![row(0, 50_000_000, false), row(1, 0, true), row(2, 100_000_000, true)];
-        let source = Source::Traced(Arc::new(PathTrace { metadata: "{}".to_owned(), rows, period_ns: 3 }));
+        let source = Source::Traced(Arc::new(PathTrace { rows, period_ns: 3, ..PathTrace::default() }));
         let link = link(&source, &arguments("t.csv"), Direction::Downlink).unwrap();
         assert_eq!(link.limit(), DropTail::of_packets(417));
     }

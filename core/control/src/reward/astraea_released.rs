@@ -1,7 +1,7 @@
 //! An earlier reward of Astraea's authors, from their Spine release (CoNEXT 2022).
 //!
 //! ```text
-//! owd  = one-way propagation of the path, in ms
+//! owd  = one-way propagation of the path, in ms: half of the round trip's
 //! q    = mean over flows with a queue of (rtt_i - 2 (extra_i + owd)), in ms
 //! m1   = Σ pacing_i · max(q - 0.3 owd, 0) / (capacity · owd · sqrt(n))
 //! m2   = min(Σ thr_i / capacity, 1)
@@ -33,7 +33,7 @@ const FAIR_ENOUGH: f64 = 0.96;
 /// Compute the reward of an interval; `flows` must not be empty.
 pub(super) fn reward<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
     let n = flows.clone().count() as f64;
-    let owd_us = world.base_delay_ns as f64 / 1e3;
+    let owd_us = world.base_delay_ns() / 1e3;
     let throughput = flows.clone().map(|flow| flow.report.avg_throughput as f64);
     let sum: f64 = throughput.clone().sum();
     let utilisation = ratio(sum, world.capacity_bytes_per_s).min(1.0);
@@ -68,7 +68,7 @@ mod tests {
     use crate::Report;
 
     const WORLD: World =
-        World { capacity_bytes_per_s: 12.5e6, base_delay_ns: 15_000_000, buffer_bytes: 375_000 };
+        World { capacity_bytes_per_s: 12.5e6, base_rtt_ns: 30_000_000, buffer_bytes: 375_000 };
 
     fn flow(cwnd: &[u32], report: Report) -> FlowState {
         let mut flow = FlowState::new(0);

@@ -53,7 +53,7 @@ mod tests {
 
     /// 100 Mbit/s of whole packets, 15 ms one way.
     const WORLD: World =
-        World { capacity_bytes_per_s: 12.5e6, base_delay_ns: 15_000_000, buffer_bytes: 375_000 };
+        World { capacity_bytes_per_s: 12.5e6, base_rtt_ns: 30_000_000, buffer_bytes: 375_000 };
 
     fn earns(share: f64, flows_on_path: u32, last: Report) -> f64 {
         let avg_throughput = (share * PAYLOAD_SHARE * 12.5e6 / f64::from(flows_on_path)).round() as u64;

@@ -165,14 +165,14 @@ mod tests {
         #[test]
         fn every_reward_of_every_report_is_finite(
             capacity_bytes_per_s in 0.0f64..1e12,
-            base_delay_ns in 0u64..10_000_000_000,
+            base_rtt_ns in 0u64..20_000_000_000,
             throughput in any::<[u64; 3]>(),
             lost_bytes in any::<u64>(),
             pacing_rate in any::<u64>(),
             mss in any::<u32>(),
             avg_rtt_us in any::<u32>(),
         ) {
-            let world = World { capacity_bytes_per_s, base_delay_ns, buffer_bytes: 1 };
+            let world = World { capacity_bytes_per_s, base_rtt_ns, buffer_bytes: 1 };
             let flows = throughput.map(|avg_throughput| {
                 let mut flow = FlowState::new(0);
                 let interval_ns = 30_000_000;

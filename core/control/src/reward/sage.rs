@@ -64,8 +64,7 @@ mod tests {
     use crate::Report;
 
     /// 48 Mbit/s.
-    const WORLD: World =
-        World { capacity_bytes_per_s: 6e6, base_delay_ns: 20_000_000, buffer_bytes: 240_000 };
+    const WORLD: World = World { capacity_bytes_per_s: 6e6, base_rtt_ns: 40_000_000, buffer_bytes: 240_000 };
 
     /// A flow that delivers and loses these rates at this RTT; the base RTT is 40 ms.
     fn flow(delivered_mbps: u64, lost_mbps: u64, srtt_ms: u32) -> FlowState {

@@ -196,7 +196,7 @@ mod tests {
 
     /// 100 Mbit/s, 15 ms one way.
     const WORLD: World =
-        World { capacity_bytes_per_s: 12.5e6, base_delay_ns: 15_000_000, buffer_bytes: 375_000 };
+        World { capacity_bytes_per_s: 12.5e6, base_rtt_ns: 30_000_000, buffer_bytes: 375_000 };
 
     fn flow(throughput: &[u64], last: Report) -> FlowState {
         let mut flow = FlowState::new(0);

@@ -17,7 +17,7 @@ use crate::queue::{
     FqPieSettings, HeadDrop, Pie, PieSettings, Sfq, SfqSettings,
 };
 use crate::schedule::{Direction, UNLIMITED};
-use crate::{Event, PathTrace, Row};
+use crate::{OneWay, PathTrace, Row};
 
 const US: Nanos = 1_000;
 
@@ -110,19 +110,10 @@ fn trace(parts: &[Part], loss: f64) -> Arc<PathTrace> {
     let mut period_ns = 0;
     let mut rows = Vec::new();
     for &(duration, delay_ns, rate, connected) in parts {
-        rows.push(Row {
-            time_ns: period_ns,
-            delay_ns,
-            uplink_bps: rate,
-            downlink_bps: rate,
-            loss,
-            path_id: 0,
-            connected,
-            event: Event::None,
-        });
+        rows.push(Row::alike(period_ns, OneWay { delay_ns, rate_bps: rate, loss, connected }));
         period_ns += duration;
     }
-    Arc::new(PathTrace { metadata: String::new(), rows, period_ns })
+    Arc::new(PathTrace { rows, period_ns, ..PathTrace::default() })
 }
 
 /// The part that covers `at`, found by adding up durations, independently of the schedule's cursor.
@@ -229,7 +220,49 @@ fn limits() -> impl Strategy<Value = DropTail> {
     ]
 }
 
+/// Two directions over the same rows: durations come from the first.
+fn two_ways(up: &[Part], down: &[Part]) -> Arc<PathTrace> {
+    let (mut rows, mut period_ns) = (Vec::new(), 0);
+    let way =
+        |&(_, delay_ns, rate_bps, connected): &Part| OneWay { delay_ns, rate_bps, loss: 0.0, connected };
+    for (up, down) in up.iter().zip(down) {
+        rows.push(Row { down: way(down), ..Row::alike(period_ns, way(up)) });
+        period_ns += up.0;
+    }
+    Arc::new(PathTrace { rows, period_ns, ..PathTrace::default() })
+}
+
 proptest! {
+    // So conservation, order and outages hold for each direction as the other tests say for one.
+    #[test]
+    fn each_direction_is_the_link_that_a_trace_of_its_values_alone_makes(
+        (up, down) in (parts(), parts()),
+        offset in 0_u64..100_000_000,
+        offers in offers(),
+        limit in limits(),
+        discards in any::<bool>(),
+    ) {
+        let rows = up.len().min(down.len());
+        let down: Vec<Part> = up.iter().zip(&down).map(|(up, down)| (up.0, down.1, down.2, down.3)).collect();
+        let both = two_ways(&up[..rows], &down);
+        for (direction, own) in [(Direction::Uplink, &up[..rows]), (Direction::Downlink, &down[..])] {
+            if !own.iter().any(|part| part.3 && part.2 >= 100_000) {
+                continue;
+            }
+            let [got, wanted] = [both.clone(), trace(own, 0.0)].map(|trace| {
+                let schedule = Schedule::traced(trace, direction, None, offset);
+                let mut link = Link::new(schedule, limit, Loss::new(0.0, 3), Jitter::none());
+                if discards {
+                    link = link.discarding_in_outages();
+                }
+                let out = drive(&mut link, &offers);
+                (out, link.stats(NEVER))
+            });
+            assert_fifo(&got.0);
+            prop_assert_eq!(got, wanted);
+        }
+    }
+
     #[test]
     fn every_packet_is_accounted_for_at_every_instant_and_none_overtakes(
         parts in parts(),

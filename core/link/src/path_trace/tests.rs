@@ -5,6 +5,10 @@ use proptest::prelude::*;
 use super::*;
 
 const METADATA: &str = r#"# {"format": "leogym-path-trace", "version": 1, "name": "two-rows"}"#;
+const HEADER: &str = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event";
+const METADATA_2: &str = r#"# {"format": "leogym-path-trace", "version": 2, "name": "two-ways"}"#;
+const HEADER_2: &str = "time_s,up_delay_ms,down_delay_ms,uplink_mbps,downlink_mbps,up_loss,down_loss,\
+                        up_connected,down_connected,path_id,event";
 
 fn trace(rows: &[&str]) -> String {
     let mut text = format!("{METADATA}\n# a remark\n{HEADER}\n");
@@ -13,6 +17,12 @@ fn trace(rows: &[&str]) -> String {
         text += "\n";
     }
     text
+}
+
+/// A trace of version 2.
+fn two_ways(rows: &[&str]) -> String {
+    let rows: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    format!("{METADATA_2}\n{HEADER_2}\n{rows}")
 }
 
 fn error(text: &str) -> String {
@@ -54,23 +64,50 @@ fn a_row_holds_every_value_in_integer_units() {
     assert_eq!(trace.metadata, METADATA[2..]);
     assert_eq!(trace.period_ns, 20_000_000_000);
     assert_eq!(trace.rows.len(), 3);
-    let first = Row {
-        time_ns: 0,
-        delay_ns: 30_500_000,
-        uplink_bps: 100_000_000,
-        downlink_bps: 250_500_000,
-        loss: 0.01,
-        path_id: 3,
-        connected: true,
-        event: Event::None,
-    };
-    assert_eq!(trace.rows[0], first);
+    let up = OneWay { delay_ns: 30_500_000, rate_bps: 100_000_000, loss: 0.01, connected: true };
+    let down = OneWay { rate_bps: 250_500_000, ..up };
+    assert_eq!(trace.version, Version::One);
+    assert_eq!(trace.rows[0], Row { time_ns: 0, up, down, path_id: 3, event: Event::None });
     let outage = trace.rows[1];
-    assert_eq!(
-        (outage.time_ns, outage.connected, outage.event),
-        (14_900_000_000, false, Event::HardHandover)
-    );
+    assert_eq!((outage.time_ns, outage.event), (14_900_000_000, Event::HardHandover));
+    assert!(!outage.up.connected && !outage.down.connected);
     assert_eq!(trace.rows[2].time_ns, 15_018_300_000);
+}
+
+#[test]
+fn in_version_2_each_direction_has_values_of_its_own() {
+    let text = two_ways(&[
+        "0,30.5,20.25,100,250.5,0.01,0.002,1,1,3,",
+        "14.9,30,20,100,250.5,0,0,0,1,4,hard_handover",
+        "15.1,30,20,100,250.5,0,0,1,0,4,",
+        "20,31,20,100,250.5,0,0,1,1,4,",
+    ]);
+    let trace = PathTrace::parse(&text, "x.csv").expect("parses");
+    assert_eq!((trace.version, trace.period_ns, trace.rows.len()), (Version::Two, 20_000_000_000, 3));
+    let up = OneWay { delay_ns: 30_500_000, rate_bps: 100_000_000, loss: 0.01, connected: true };
+    let down = OneWay { delay_ns: 20_250_000, rate_bps: 250_500_000, loss: 0.002, connected: true };
+    assert_eq!(trace.rows[0], Row { time_ns: 0, up, down, path_id: 3, event: Event::None });
+    let connected = |row: &Row| (row.up.connected, row.down.connected);
+    assert_eq!(trace.rows[1..].iter().map(connected).collect::<Vec<_>>(), [(false, true), (true, false)]);
+    assert_eq!(trace.rows[1].event, Event::HardHandover);
+}
+
+#[test]
+fn version_1_is_version_2_with_the_same_values_in_both_directions() {
+    let one = PathTrace::parse(
+        &trace(&["0,30.5,100,250.5,0.01,1,3,", "15,31,100,250.5,0,0,4,unreachable", "20,31,1,1,0,1,4,"]),
+        "x.csv",
+    );
+    let two = PathTrace::parse(
+        &two_ways(&[
+            "0,30.5,30.5,100,250.5,0.01,0.01,1,1,3,",
+            "15,31,31,100,250.5,0,0,0,0,4,unreachable",
+            "20,31,31,1,1,0,0,1,1,4,",
+        ]),
+        "x.csv",
+    );
+    let (one, two) = (one.expect("parses"), two.expect("parses"));
+    assert_eq!((one.rows, one.period_ns), (two.rows, two.period_ns));
 }
 
 #[test]
@@ -96,8 +133,8 @@ fn the_metadata_must_name_the_format_and_its_version() {
     assert!(with("# {\"format\":").starts_with("x.csv:1: metadata: not JSON: "));
     assert_eq!(with("# [1]"), "x.csv:1: metadata: must be a JSON object");
     assert_eq!(with("# {}"), "x.csv:1: format: must be \"leogym-path-trace\", not null");
-    let other = r#"# {"format": "leogym-path-trace", "version": 2}"#;
-    assert_eq!(with(other), "x.csv:1: version: must be 1, not 2");
+    let other = r#"# {"format": "leogym-path-trace", "version": 3}"#;
+    assert_eq!(with(other), "x.csv:1: version: must be 1 or 2, not 3");
 }
 
 #[test]
@@ -106,6 +143,9 @@ fn the_header_must_have_exactly_the_columns() {
     assert_eq!(with("time_s,uplink_mbps"), "x.csv:2: header: column delay_ms is missing");
     assert_eq!(with(&format!("{HEADER},jitter")), "x.csv:2: header: unknown column \"jitter\"");
     assert_eq!(with(&format!("event,{HEADER}")), format!("x.csv:2: header: must be {HEADER}"));
+    let mixed = |metadata, header| error(&format!("{metadata}\n{header}\n"));
+    assert_eq!(mixed(METADATA, HEADER_2), "x.csv:2: header: column delay_ms is missing");
+    assert_eq!(mixed(METADATA_2, HEADER), "x.csv:2: header: column up_delay_ms is missing");
 }
 
 #[test]
@@ -147,6 +187,29 @@ fn a_row_that_breaks_a_rule_is_named_with_its_line_and_column() {
 }
 
 #[test]
+fn a_row_of_version_2_that_breaks_a_rule_is_named_with_its_line_and_column() {
+    let cases = [
+        ("1,5,5,100,100,0,0,1,1,0", "event: truncated row: the column is missing"),
+        ("1,5,100,100,0,1,0,", "down_connected: truncated row: the column is missing"),
+        ("1,5,5,100,100,0,0,1,1,0,,", "row: must have 11 columns"),
+        ("1,0,5,100,100,0,0,1,1,0,", "up_delay_ms: must be above 0 and below 10000, not 0"),
+        ("1,5,10000,100,100,0,0,1,1,0,", "down_delay_ms: must be above 0 and below 10000, not 10000"),
+        ("1,5,-5,100,100,0,0,1,1,0,", "down_delay_ms: must not be negative, not -5"),
+        ("1,5,5,x,100,0,0,1,1,0,", "uplink_mbps: must be a number, not \"x\""),
+        ("1,5,5,100,nan,0,0,1,1,0,", "downlink_mbps: must be finite, not nan"),
+        ("1,5,5,100,100,2,0,1,1,0,", "up_loss: must be within 0 and 1, not 2"),
+        ("1,5,5,100,100,0,-1,1,1,0,", "down_loss: must be within 0 and 1, not -1"),
+        ("1,5,5,100,100,0,0,yes,1,0,", "up_connected: must be 0 or 1, not \"yes\""),
+        ("1,5,5,100,100,0,0,1,,0,", "down_connected: must be 0 or 1, not \"\""),
+        ("1,5,5,100,100,0,0,1,1,x,", "path_id: must be a non-negative integer, not \"x\""),
+    ];
+    for (row, rule) in cases {
+        let text = two_ways(&["0,5,5,1,1,0,0,1,1,0,", row, "9,5,5,1,1,0,0,1,1,0,"]);
+        assert_eq!(error(&text), format!("x.csv:4: {rule}"), "for {row:?}");
+    }
+}
+
+#[test]
 fn time_starts_at_zero_and_never_runs_backwards() {
     let late = trace(&["0.1,5,1,1,0,1,0,", "1,5,1,1,0,1,0,"]);
     assert_eq!(error(&late), "x.csv:4: time_s: the first row must start at 0");
@@ -154,24 +217,32 @@ fn time_starts_at_zero_and_never_runs_backwards() {
     assert_eq!(error(&back), "x.csv:6: time_s: time runs backwards: must be after the row before");
 }
 
+/// Write a trace as somebody else would: with all digits.
 fn write(trace: &PathTrace) -> String {
-    let mut text = format!("# {}\n{HEADER}\n", trace.metadata);
+    let (metadata, header) = match trace.version {
+        Version::One => (METADATA, HEADER),
+        Version::Two => (METADATA_2, HEADER_2),
+    };
+    let mut text = format!("{metadata}\n{header}\n");
     let end = Row { time_ns: trace.period_ns, ..trace.rows[trace.rows.len() - 1] };
-    for row in trace.rows.iter().chain([&end]) {
-        let mega = |bps: u64| format!("{}.{:06}", bps / BPS_PER_MBPS, bps % BPS_PER_MBPS);
-        text += &format!(
-            "{}.{:09},{}.{:06},{},{},{},{},{},{}\n",
-            row.time_ns / NS_PER_S,
-            row.time_ns % NS_PER_S,
-            row.delay_ns / NS_PER_MS,
-            row.delay_ns % NS_PER_MS,
-            mega(row.uplink_bps),
-            mega(row.downlink_bps),
-            row.loss,
-            u8::from(row.connected),
-            row.path_id,
-            row.event,
-        );
+    let decimal =
+        |value: u64, scale: u64, digits: usize| format!("{}.{:0digits$}", value / scale, value % scale);
+    for Row { time_ns, up, down, path_id, event } in trace.rows.iter().chain([&end]) {
+        let both = |of: &dyn Fn(&OneWay) -> String| match trace.version {
+            Version::One => of(up),
+            Version::Two => format!("{},{}", of(up), of(down)),
+        };
+        let cells = [
+            decimal(*time_ns, NS_PER_S, 9),
+            both(&|way| decimal(way.delay_ns, NS_PER_MS, 6)),
+            decimal(up.rate_bps, BPS_PER_MBPS, 6),
+            decimal(down.rate_bps, BPS_PER_MBPS, 6),
+            both(&|way| way.loss.to_string()),
+            both(&|way| u8::from(way.connected).to_string()),
+            path_id.to_string(),
+            event.to_string(),
+        ];
+        text += &format!("{}\n", cells.join(","));
     }
     text
 }
@@ -188,32 +259,43 @@ fn events() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn rows() -> impl Strategy<Value = Vec<(u64, Row)>> {
-    let row = (1..DELAY_LIMIT_NS, 0..1u64 << 40, 0..1u64 << 40, 0.0..=1.0, any::<(u32, bool)>(), events())
-        .prop_map(|(delay_ns, uplink_bps, downlink_bps, loss, (path_id, connected), event)| Row {
-            time_ns: 0,
-            delay_ns,
-            uplink_bps,
-            downlink_bps,
-            loss,
-            path_id,
-            connected,
-            event,
-        });
-    prop::collection::vec((1..1u64 << 40, row), 1..20)
+fn ways() -> impl Strategy<Value = OneWay> {
+    (1..DELAY_LIMIT_NS, 0..1u64 << 40, 0.0..=1.0, any::<bool>())
+        .prop_map(|(delay_ns, rate_bps, loss, connected)| OneWay { delay_ns, rate_bps, loss, connected })
+}
+
+/// A trace of either version.
+fn traces() -> impl Strategy<Value = PathTrace> {
+    let row = (ways(), ways(), any::<u32>(), events()).prop_map(|(up, down, path_id, event)| Row {
+        time_ns: 0,
+        up,
+        down,
+        path_id,
+        event,
+    });
+    let rows = prop::collection::vec((1..1u64 << 40, row), 1..20);
+    (rows, any::<bool>()).prop_map(|(rows, both)| {
+        let (metadata, version) = if both { (METADATA_2, Version::Two) } else { (METADATA, Version::One) };
+        let metadata = metadata[2..].to_owned();
+        let mut trace = PathTrace { metadata, version, rows: Vec::new(), period_ns: 0 };
+        for (duration_ns, row) in rows {
+            let down = if both { row.down } else { OneWay { rate_bps: row.down.rate_bps, ..row.up } };
+            trace.rows.push(Row { time_ns: trace.period_ns, down, ..row });
+            trace.period_ns += duration_ns;
+        }
+        trace
+    })
 }
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back_bit_for_bit(rows in rows()) {
-        let mut period_ns = 0;
-        let mut starting = Vec::new();
-        for (duration_ns, row) in rows {
-            starting.push(Row { time_ns: period_ns, ..row });
-            period_ns += duration_ns;
-        }
-        let trace = PathTrace { metadata: METADATA[2..].to_owned(), rows: starting, period_ns };
+    fn what_is_written_is_read_back_bit_for_bit(trace in traces()) {
         prop_assert_eq!(PathTrace::parse(&write(&trace), "x.csv"), Ok(trace));
+    }
+
+    #[test]
+    fn a_trace_is_read_from_its_own_text(trace in traces()) {
+        prop_assert_eq!(PathTrace::parse(&trace.to_string(), "x.csv"), Ok(trace));
     }
 
     #[test]
@@ -222,46 +304,21 @@ proptest! {
     }
 
     #[test]
-    fn no_damage_panics_and_every_error_is_one_line(at in 0usize..180, replacement in "[\\PC\n]{0,3}") {
-        let mut text = trace(&["0,5,1,1,0,1,0,", "1,5.25,1,1,0.5,0,1,unreachable", "2,5,1,1,0,1,0,"]);
+    fn no_damage_panics_and_every_error_is_one_line(
+        both in any::<bool>(),
+        at in 0usize..300,
+        replacement in "[\\PC\n]{0,3}",
+    ) {
+        let mut text = if both {
+            two_ways(&["0,5,6,1,1,0,0,1,1,0,", "1,5.25,6,1,1,0.5,0,0,1,1,unreachable", "2,5,6,1,1,0,0,1,1,0,"])
+        } else {
+            trace(&["0,5,1,1,0,1,0,", "1,5.25,1,1,0.5,0,1,unreachable", "2,5,1,1,0,1,0,"])
+        };
         let at = at.min(text.len() - 1);
         text.replace_range(at..=at, &replacement);
         if let Err(error) = PathTrace::parse(&text, "x.csv") {
             let error = error.to_string();
             prop_assert!(error.starts_with("x.csv:") && !error.contains('\n'), "{}", error);
         }
-    }
-}
-
-proptest! {
-    #[test]
-    fn a_trace_is_read_from_its_own_text(
-        rows in proptest::collection::vec(
-            (1..NS_PER_S, 1..DELAY_LIMIT_NS, any::<[u32; 2]>(), 0.0..=1.0, any::<(u32, bool)>(), 0..4u8), 1..20,
-        ),
-    ) {
-        let mut time_ns = 0;
-        let mut trace = PathTrace { metadata: METADATA[2..].to_owned(), rows: Vec::new(), period_ns: 0 };
-        for (length, delay_ns, [up, down], loss, (path_id, connected), event) in rows {
-            let event = match event {
-                0 => Event::None,
-                1 => Event::HardHandover,
-                2 => Event::SoftHandover(Stretch { from_us: path_id / 2, to_us: path_id / 2 + 1 }),
-                _ => Event::Unreachable,
-            };
-            trace.rows.push(Row {
-                time_ns,
-                delay_ns,
-                uplink_bps: up.into(),
-                downlink_bps: down.into(),
-                loss,
-                path_id,
-                connected,
-                event,
-            });
-            time_ns += length;
-        }
-        trace.period_ns = time_ns;
-        prop_assert_eq!(PathTrace::parse(&trace.to_string(), "x.csv"), Ok(trace));
     }
 }

@@ -3,25 +3,17 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Event, Row};
+use crate::{OneWay, Row};
 
 fn trace(parts: &[(Nanos, bool)]) -> Arc<PathTrace> {
     let mut period_ns = 0;
     let mut rows = Vec::new();
     for (&(duration, connected), id) in parts.iter().zip(1..) {
-        rows.push(Row {
-            time_ns: period_ns,
-            delay_ns: id,
-            uplink_bps: id * 1_000_000_000,
-            downlink_bps: id,
-            loss: 0.0,
-            path_id: 0,
-            connected,
-            event: Event::None,
-        });
+        let up = OneWay { delay_ns: id, rate_bps: id * 1_000_000_000, loss: 0.0, connected };
+        rows.push(Row { down: OneWay { rate_bps: id, ..up }, ..Row::alike(period_ns, up) });
         period_ns += duration;
     }
-    Arc::new(PathTrace { metadata: String::new(), rows, period_ns })
+    Arc::new(PathTrace { rows, period_ns, ..PathTrace::default() })
 }
 
 fn connected(parts: &[(Nanos, bool)], offset: Nanos, at: Nanos) -> bool {
@@ -119,15 +111,8 @@ fn an_uncongested_link_has_capacity_without_bound() {
 #[test]
 fn a_link_that_sends_in_frames_has_their_mean_rate_and_another_none() {
     const MS: Nanos = 1_000_000;
-    let row = |time_ns, mbps: u64, connected| Row {
-        time_ns,
-        delay_ns: 0,
-        uplink_bps: mbps * 1_000_000,
-        downlink_bps: 0,
-        loss: 0.0,
-        path_id: 0,
-        connected,
-        event: Event::None,
+    let row = |time_ns, mbps: u64, connected| {
+        Row::alike(time_ns, OneWay { delay_ns: 0, rate_bps: mbps * 1_000_000, loss: 0.0, connected })
     };
     // A 3 ms frame after 9 ms of silence (in two rows), then a gap of 60 ms, then frames again.
     let rows = vec![
@@ -140,7 +125,7 @@ fn a_link_that_sends_in_frames_has_their_mean_rate_and_another_none() {
         row(75 * MS, 0, true),
         row(84 * MS, 200, true),
     ];
-    let trace = Arc::new(PathTrace { metadata: String::new(), rows, period_ns: 87 * MS });
+    let trace = Arc::new(PathTrace { rows, period_ns: 87 * MS, ..PathTrace::default() });
     let schedule = Schedule::traced(trace, Direction::Uplink, None, 0);
     let rate = |from, to| schedule.framed_rate_bps(from * MS, to * MS, 20 * MS);
     assert_eq!(rate(0, 12), Some(50_000_000));

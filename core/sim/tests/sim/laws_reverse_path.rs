@@ -112,7 +112,7 @@ fn data_of_a_backward_flow_crosses_the_reverse_links_from_the_routes_end_to_its_
 #[test]
 fn with_a_trace_the_way_back_has_the_traces_downlink_unless_a_rate_is_given() {
     let mut path = Arc::unwrap_or_clone(trace(&[(1_000 * MS, 20 * MS, 40, true)]));
-    path.rows[0].downlink_bps = 8_000_000;
+    path.rows[0].down.rate_bps = 8_000_000;
     let traces = TraceSet::from([("path".to_owned(), Arc::new(path))]);
     let capacity = |reverse: Value| {
         let scenario = json!({

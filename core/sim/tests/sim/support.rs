@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use leo_control::Policy;
-use leo_link::{Event, PathTrace, Row};
+use leo_link::{Event, OneWay, PathTrace, Row};
 use leo_sim::{Nanos, PolicySet, RunLog, Scenario, Simulation, TraceSet, run_many};
 use serde_json::{Value, json};
 
@@ -51,19 +51,12 @@ pub fn trace(parts: &[(Nanos, Nanos, u64, bool)]) -> Arc<PathTrace> {
     let mut period_ns = 0;
     let mut rows = Vec::new();
     for &(duration, delay_ns, mbps, connected) in parts {
-        rows.push(Row {
-            time_ns: period_ns,
-            delay_ns,
-            uplink_bps: mbps * 1_000_000,
-            downlink_bps: mbps * 1_000_000,
-            loss: 0.0,
-            path_id: 0,
-            connected,
-            event: if connected { Event::None } else { Event::HardHandover },
-        });
+        let way = OneWay { delay_ns, rate_bps: mbps * 1_000_000, loss: 0.0, connected };
+        let event = if connected { Event::None } else { Event::HardHandover };
+        rows.push(Row { event, ..Row::alike(period_ns, way) });
         period_ns += duration;
     }
-    Arc::new(PathTrace { metadata: String::new(), rows, period_ns })
+    Arc::new(PathTrace { rows, period_ns, ..PathTrace::default() })
 }
 
 /// Return a log as exact text; unlike `==`, it treats NaN as equal to itself.
