@@ -34,6 +34,11 @@ ROOT = Path(__file__).resolve().parents[2]
 _FIXTURE = ROOT / "core" / "control" / "tests" / "fixtures" / "perceptron"
 _HEAD = b'# {"format": "leogym-path-trace", "version": 1, "name": "x"}\n'
 _COLUMNS = b"time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n"
+_HEAD_2 = _HEAD.replace(b'"version": 1', b'"version": 2')
+_COLUMNS_2 = (
+    b"time_s,up_delay_ms,down_delay_ms,uplink_mbps,downlink_mbps,up_loss,down_loss,"
+    b"up_connected,down_connected,path_id,event\n"
+)
 _MAX_RUN_S = 0.05
 
 
@@ -47,10 +52,11 @@ def _path_trace(data: bytes) -> None:
     physics.check(trace, "x.csv")
     rows = series.from_trace(trace)
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        netem_trace.write_delay(rows, nowhere)
+        for direction in mahimahi.DIRECTIONS:
+            netem_trace.write_delay(rows, direction, nowhere)
         mahimahi.check(rows, "x.csv")
         turned = rows.rotated(mahimahi.starting_offset_ns(rows, "x.csv"))
-        if turned.period_ns < 10**10 and int(turned.uplink_bps.max()) < 10**9:
+        if turned.period_ns < 10**10 and int(turned.up.bps.max()) < 10**9:
             mahimahi.write(turned, "uplink", nowhere)
 
 
@@ -72,7 +78,7 @@ def _leoem(path: Path) -> None:
 
 def _mahimahi(path: Path) -> None:
     # Bins of a minute: a trace may last for months.
-    mahimahi.read(path, path, 20.0, bin_ms=60_000)
+    mahimahi.read(path, path, (20.0, 15.0), bin_ms=60_000)
 
 
 def _probes(read: Callable[[Path], probes.Probes]) -> Callable[[Path], None]:
@@ -222,6 +228,23 @@ TARGETS: dict[str, Target] = {
             + _COLUMNS
             + b"0,20,1,1,0,0,0,unreachable\n5,20,1,1,1,1,0,\n"
             + b"9.000000001,21,1,1,0,1,1,soft_handover(1.5..20)\n10,1,1,1,0,1,1,\n",
+        ),
+    ),
+    "path-trace-2": Target(
+        _path_trace,
+        (
+            _HEAD_2
+            + _COLUMNS_2
+            + b"0,20,15,100,50,0,0.1,1,1,0,\n0.1,21,15.5,0.5,1.5,0.01,0,0,1,1,hard_handover\n"
+            + b"0.2,20.95,15.45,1,1,0,0,1,1,1,\n",
+            _HEAD_2.replace(
+                b"}",
+                b', "from": {"lat_deg": 1, "lon_deg": 2}, "to": {"lat_deg": 3, "lon_deg": 4}, '
+                b'"altitude_km": 550, "reattach_s": 15, "constellation": "s", "start_s": 1}',
+            )
+            + _COLUMNS_2
+            + b"0,20,5,1,1,0,1,0,1,0,unreachable\n5,20,6,1,1,1,0,1,1,0,\n"
+            + b"9.000000001,21,6,1,1,0,0,1,0,1,soft_handover(1.5..20)\n10,1,1,1,1,0,0,1,1,1,\n",
         ),
     ),
     "tle": Target(lambda data: tle.parse(data, "x.tle"), (_TLE, _TLE.split(b"\n", 1)[1])),
