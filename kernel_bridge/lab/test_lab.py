@@ -198,6 +198,36 @@ time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
 
 
 @needs_lab
+def test_each_direction_has_the_delay_of_the_trace():
+    # Swapping the directions keeps the RTT; data and its acknowledgement show which is which.
+    def text(up_ms, down_ms):
+        rows = "".join(f"{at},{up_ms},{down_ms},20,20,0,0,1,1,0,\n" for at in (0, 5))
+        return (
+            '# {"format": "leogym-path-trace", "version": 2, "name": "two ways"}\n'
+            "time_s,up_delay_ms,down_delay_ms,uplink_mbps,downlink_mbps,up_loss,down_loss,"
+            f"up_connected,down_connected,path_id,event\n{rows}"
+        ).encode()
+
+    data = {
+        "name": "test",
+        "duration_s": 1.5,
+        "links": {"l": {"trace": "t", "queue": {"packets": 1000}}},
+        "flows": [
+            {"scheme": "vegas", "route": ["l"], "stop_s": 1.0, "rate_mbps": 0.5},
+            {"scheme": "udp", "route": ["l"], "rate_mbps": 0.12, "start_s": 1.3},
+        ],
+    }
+    for up_ms, down_ms in ((60, 15), (15, 60)):
+        log = virtual_run.execute(parse(data, "test"), {"t": text(up_ms, down_ms)}, series_ms=1.0)
+        assert log.flows[0]["rtt_mean_ms"] == pytest.approx(75.8, abs=1.0)
+        assert log.flows[0]["base_rtt_mean_ms"] == 75
+        sent, arrived = log.flow_series, log.link_series
+        sent_s = sent["time_s"][(sent["flow"] == 1) & (sent["send_mbps"] > 0)]
+        arrived_s = arrived["time_s"][(arrived["time_s"] > 1.3) & (arrived["delivered_mbps"] > 0)]
+        assert 1e3 * (arrived_s[0] - sent_s[0]) == pytest.approx(up_ms + 0.6, abs=2.0)
+
+
+@needs_lab
 def test_a_guest_that_panics_is_one_line_with_its_serial_logs_path():
     with pytest.raises(GuestError, match=r"^lab: .*Kernel panic - .*sysrq.*: /\S+/serial\.log$") as caught:
         machine.run(image.latest(), _job("/bin/sh", "-c", "echo c >/proc/sysrq-trigger"), seed=1)

@@ -82,47 +82,91 @@ def conserved(direction):
     return direction["offered"] == ended
 
 
-def test_every_packet_leaves_at_the_nanosecond_that_the_trace_and_the_packets_before_it_ask_for(tmp_path):
-    ms = 1_000_000
-    # The delay halves, which must not reorder; then an outage, then another delay; replay wraps at 400 ms.
-    rows = [(0, 40, 1), (100, 20, 1), (200, 20, 0), (240, 60, 1), (400, 0, 1)]
-    meta = {"format": "leogym-path-trace", "version": 1}
-    lines = [
-        "# " + json.dumps(meta),
-        "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event",
-        *(
-            f"{at / 1000},{delay or 1},100,100,0,{up},0,{'' if up else 'hard_handover'}"
-            for at, delay, up in rows
-        ),
-    ]
-    trace = tmp_path / "trace.csv"
-    trace.write_text("\n".join(lines) + "\n")
-    came_through, lines, report = downloaded(tmp_path, [trace], count=900, payload=1472, gap_us=1000)
+MS = 1_000_000
 
-    arrivals = [at for at, what, _ in events(lines, "d") if what == "+"]
-    left = [(at, _ns(late)) for at, what, (*_, late) in events(lines, "d") if what == "-"]
-    assert len(arrivals) == 900
-    period, serialization = 400 * ms, 1500 * 8 * 10
+
+def foretold(came, rows, period):
+    """Return number and time of each packet that arrives over a link of 100 Mbit/s.
+
+    ``came`` has times and bytes; ``rows`` have time in ms, delay in ms and whether the direction is up.
+    """
     expected = []
     free = last = 0
-    for number, came in enumerate(arrivals):
-        begin = max(came, free)
-        if 200 * ms <= begin % period < 240 * ms:
-            begin += 240 * ms - begin % period
-        free = begin + serialization
-        if begin % period < 200 * ms < free % period:
-            free -= free % period - 200 * ms  # cut off while being sent
+    for number, (arrival, size) in enumerate(came):
+        begin = max(arrival, free)
+        outage = next((index for index, (*_, up) in enumerate(rows) if not up), None)
+        gone, back = (
+            (rows[outage][0] * MS, rows[outage + 1][0] * MS) if outage is not None else (period, period)
+        )
+        if gone <= begin % period < back:
+            begin += back - begin % period
+        free = begin + size * 8 * 10
+        if begin % period < gone < free % period:
+            free -= free % period - gone  # cut off while being sent
             continue
-        row = max(index for index, (at, *_) in enumerate(rows) if at * ms <= (free - 1) % period)
-        out = max(free + rows[row][1] * ms, last)
-        outage = free - free % period + 200 * ms
-        if not free <= outage < out:
+        row = max(index for index, (at, *_) in enumerate(rows) if at * MS <= (free - 1) % period)
+        out = max(free + rows[row][1] * MS, last)
+        if not free <= free - free % period + gone < out:
             expected.append((number, out))
         last = out
+    return expected
+
+
+def written(path, version, columns, rows):
+    """Write a path trace."""
+    lines = ["# " + json.dumps({"format": "leogym-path-trace", "version": version}), columns, *rows]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_every_packet_leaves_at_the_nanosecond_that_the_trace_and_the_packets_before_it_ask_for(tmp_path):
+    # The delay halves, which must not reorder; then an outage, then another delay; replay wraps at 400 ms.
+    rows = [(0, 40, 1), (100, 20, 1), (200, 20, 0), (240, 60, 1), (400, 0, 1)]
+    trace = written(
+        tmp_path / "trace.csv",
+        1,
+        "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event",
+        [
+            f"{at / 1000},{delay or 1},100,100,0,{up},0,{'' if up else 'hard_handover'}"
+            for at, delay, up in rows
+        ],
+    )
+    came_through, lines, report = downloaded(tmp_path, [trace], count=900, payload=1472, gap_us=1000)
+
+    came = [(at, int(size)) for at, what, (size, *_) in events(lines, "d") if what == "+"]
+    left = [(at, _ns(late)) for at, what, (*_, late) in events(lines, "d") if what == "-"]
+    assert len(came) == 900
+    expected = foretold(came, rows[:-1], 400 * MS)
     assert [number for number, _ in expected] == came_through
     assert [at - late for at, late in left] == [out for _, out in expected]
     assert came_through == sorted(came_through)
     assert report["downlink"]["lost"] == 900 - len(came_through) > 0
+
+
+def test_each_direction_has_the_delay_and_the_outages_that_the_trace_gives_it(tmp_path):
+    up = [(0, 70, 1), (100, 60, 1), (200, 50, 1)]
+    down = [(0, 12, 1), (100, 12, 0), (200, 25, 1)]
+    trace = written(
+        tmp_path / "trace.csv",
+        2,
+        "time_s,up_delay_ms,down_delay_ms,uplink_mbps,downlink_mbps,up_loss,down_loss,"
+        "up_connected,down_connected,path_id,event",
+        [
+            f"{at / 1000},{there},{back},100,100,0,0,1,{connected},0,{'' if connected else 'hard_handover'}"
+            for (at, there, _), (_, back, connected) in zip(
+                [*up, (400, 50, 1)], [*down, (400, 25, 1)], strict=True
+            )
+        ],
+    )
+    came_through, lines, report = downloaded(tmp_path, [trace], count=500, payload=1472, gap_us=1000)
+    for way, rows in (("u", up), ("d", down)):
+        came = [(at, int(size)) for at, what, (size, *_) in events(lines, way) if what == "+"]
+        left = [(at, _ns(late)) for at, what, (*_, late) in events(lines, way) if what == "-"]
+        assert [at - late for at, late in left] == [out for _, out in foretold(came, rows, 400 * MS)]
+    assert report["uplink"]["lost"] == 0
+    assert report["downlink"]["lost"] == 500 - len(came_through) > 0
+    assert conserved(report["uplink"])
+    assert conserved(report["downlink"])
 
 
 def test_the_same_seed_loses_the_same_packets_and_another_seed_others(tmp_path):
