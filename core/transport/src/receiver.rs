@@ -95,7 +95,7 @@ impl Receiver {
 
     /// Feed marks back by [`Receiver::feedback`] instead of ECE.
     pub fn use_accurate_ecn(&mut self) {
-        self.accurate_ecn = Some(Box::new(Echo::new()));
+        self.accurate_ecn = Some(Box::default());
     }
 
     /// Note that the SYN-ACK leaves at `now`.

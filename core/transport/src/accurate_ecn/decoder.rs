@@ -29,13 +29,13 @@ pub struct Decoder {
     heard: Option<AccurateFeedback>,
 }
 
-impl Decoder {
-    /// Create the counters of a new connection.
-    #[must_use]
-    pub const fn new() -> Self {
+impl Default for Decoder {
+    fn default() -> Self {
         Self { cep: FIRST_CEP, bytes: FIRST_BYTES, newest_ms: 0, heard: None }
     }
+}
 
+impl Decoder {
     /// Keep the feedback of the ACK that [`Decoder::decode`] takes next.
     pub const fn hear(&mut self, feedback: AccurateFeedback) {
         self.heard = Some(feedback);
@@ -142,7 +142,7 @@ mod tests {
         // RFC 9768 §3.2.2.2 and Appendix A.1.
         let progress = Progress { delivered: 1, behind: false, left_ms: 7 };
         let feedback = |ace| AccurateFeedback { ace, option: EcnOption::default() };
-        let mut decoder = Decoder::new();
+        let mut decoder = Decoder::default();
         let mut decode = |ace, progress| {
             decoder.hear(feedback(ace));
             decoder.decode(progress)
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn an_option_whose_counter_has_wrapped_is_understood() {
         // Appendix A.1: s.ceb = 33,554,433 and ECEB = 1461 are d.ceb = 1460.
-        let mut decoder = Decoder::new();
+        let mut decoder = Decoder::default();
         decoder.bytes[CE] = 33_554_433;
         let mut bytes = [0; 4];
         bytes[CE] = 1461;
@@ -173,9 +173,9 @@ mod tests {
 
     #[test]
     fn a_counter_of_bytes_that_never_changed_is_known_without_its_field() {
-        let mut echo = Echo::new();
+        let mut echo = Echo::default();
         (0..10).for_each(|_| _ = echo.on_packet(0b01, SEGMENT_BYTES));
-        let mut decoder = Decoder::new();
+        let mut decoder = Decoder::default();
         decoder.hear(echo.feedback(0));
         // Without the option's word, 8 of the 10 might have been marked.
         assert_eq!(decoder.decode(Progress { delivered: 10, behind: false, left_ms: 1 }), 0);

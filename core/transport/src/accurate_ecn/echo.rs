@@ -20,10 +20,8 @@ pub struct Echo {
     unreported_marks: u32,
 }
 
-impl Echo {
-    /// Create the counters of a new connection.
-    #[must_use]
-    pub const fn new() -> Self {
+impl Default for Echo {
+    fn default() -> Self {
         Self {
             cep: FIRST_CEP,
             bytes: FIRST_BYTES,
@@ -32,7 +30,9 @@ impl Echo {
             unreported_marks: 0,
         }
     }
+}
 
+impl Echo {
     /// Count a packet with these ECN bits and payload bytes. Return whether it must be acknowledged at once.
     ///
     /// RFC 9768 §3.2: r.cep counts "every Acceptable packet that it receives with the CE code point", "including CE
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn the_counters_begin_at_5_1_1_and_0_and_the_ace_field_wraps_after_8_marks() {
         // RFC 9768 §3.2.1 and §3.2.2.
-        let mut echo = Echo::new();
+        let mut echo = Echo::default();
         assert_eq!(echo.feedback(0), AccurateFeedback { ace: 5, option: EcnOption::default() });
         let aces = [(); 9].map(|()| {
             echo.on_packet(MARK, 1448);
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_mark_after_none_and_every_second_mark_are_acknowledged_at_once() {
         // RFC 9768 §3.2.2.5.1, Change-Triggered and Increment-Triggered ACKs.
-        let mut echo = Echo::new();
+        let mut echo = Echo::default();
         let mut at_once = |bits| echo.on_packet(bits, 1448);
         assert_eq!([ONE, ONE, MARK, ONE].map(&mut at_once), [false, false, true, false]);
         echo.feedback(0);
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn the_option_has_the_counters_that_ever_changed_and_only_with_news() {
         // The examples of RFC 9768 §3.2.3.3: EE0B alone, then EE0B and ECEB.
-        let mut echo = Echo::new();
+        let mut echo = Echo::default();
         echo.on_packet(ZERO, 1000);
         assert_eq!(counters(echo.feedback(0)), [(ECT_0, 1001)]);
         assert!(echo.feedback(0).option.is_absent());
@@ -151,7 +151,7 @@ mod tests {
         echo.on_packet(NOT_ECT, 1000);
         assert!(echo.feedback(0).option.is_absent(), "Not-ECT has no counter");
         // With ECT(1), order 1.
-        let mut echo = Echo::new();
+        let mut echo = Echo::default();
         echo.on_packet(ONE, 1000);
         echo.on_packet(MARK, 500);
         assert_eq!(counters(echo.feedback(2)), [(ECT_1, 1001), (CE, 500)]);
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn what_three_sack_blocks_leave_no_room_for_comes_with_the_next_ack() {
         // RFC 9768 §3.2.3.3: "the entire AccECN TCP option MUST be omitted".
-        let mut echo = Echo::new();
+        let mut echo = Echo::default();
         echo.on_packet(ONE, 1000);
         echo.on_packet(MARK, 1000);
         let feedback = echo.feedback(3);

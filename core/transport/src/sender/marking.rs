@@ -10,7 +10,7 @@ impl Sender {
     /// Use ECN in the `mode` that the ends have agreed on. Call before the start.
     pub fn use_ecn(&mut self, mode: EcnMode) {
         self.scheme.on_ecn_mode(mode);
-        self.accurate_ecn = (mode == EcnMode::Accurate).then(|| Box::new(Decoder::new()));
+        self.accurate_ecn = (mode == EcnMode::Accurate).then(Box::default);
     }
 
     /// Take the feedback of the ACK that [`Sender::on_ack`] gets next.
