@@ -110,8 +110,8 @@ class Simulator:
         for one in scenarios:
             programs.steered(one, self._programs)
 
-    def run(self, scenario_json: str, interval_ms: float) -> Measurement:
-        """Simulate a scenario on the calling thread, without the GIL."""
+    def run(self, scenario_json: str, interval_ms: float, series_ms: float = SERIES_MS) -> Measurement:
+        """Simulate a scenario on the calling thread, without the GIL; a row of series every ``series_ms``."""
         if (name := self._program_of(scenario_json)) is not None:
             return programs.simulate(
                 scenario_json,
@@ -120,7 +120,7 @@ class Simulator:
                 self._traces,
                 self._policies,
                 interval_ms=interval_ms,
-                series_ms=SERIES_MS,
+                series_ms=series_ms,
                 stop=self._stop,
             )
         try:
@@ -129,7 +129,7 @@ class Simulator:
                 self._traces,
                 self._policies,
                 interval_ms=interval_ms,
-                series_ms=SERIES_MS,
+                series_ms=series_ms,
                 threads=1,
             )
         except leosim.InputError as error:

@@ -28,8 +28,7 @@ pub struct Prague {
     round: Round,
     /// Rounds since slow start ended.
     rounds: u32,
-    /// The last reduction for marks: when, and the window before.
-    reduced: Option<(Nanos, f64)>,
+    reduced: Option<Reduced>,
     /// Losses are being repaired.
     is_losing: bool,
     /// Window and threshold before a loss.
@@ -44,6 +43,16 @@ struct Round {
     first: u64,
     delivered: u64,
     marked: u64,
+}
+
+/// The last reduction for marks.
+#[derive(Clone, Copy, Debug)]
+struct Reduced {
+    at: Nanos,
+    /// Sequence number of the first packet sent after it.
+    until: u64,
+    /// The window before it.
+    before: f64,
 }
 
 impl Prague {
@@ -121,16 +130,18 @@ impl Prague {
         }
     }
 
-    /// §2.4.2: "ssthresh = (1 - alpha/2) * cwnd", then "it suppresses any further decreases for one round trip". The
-    /// transport calls once per round trip; the virtual RTT may be longer. §2.4.5: "Slow start is exited once a single mark is
-    /// detected".
-    fn answer_marks(&mut self, now: Nanos) {
-        if self.reduced.is_some_and(|(at, _)| now.saturating_sub(at) < self.virtual_rtt())
-            && self.reduces_rtt_dependence()
-        {
+    /// §2.4.2: "ssthresh = (1 - alpha/2) * cwnd", then "it suppresses any further decreases for one round trip"; the virtual
+    /// RTT may be longer. §2.4.5: "Slow start is exited once a single mark is detected". The transport's own state would count
+    /// whole round trips, so that one of 21 ms would wait for 42 instead of 25.
+    fn answer_marks(&mut self, ack: &Ack) {
+        let suppressed = self.reduced.is_some_and(|last| {
+            let fair = self.reduces_rtt_dependence() && ack.now.saturating_sub(last.at) < self.virtual_rtt();
+            ack.una <= last.until || fair
+        });
+        if suppressed {
             return;
         }
-        self.reduced = Some((now, self.window));
+        self.reduced = Some(Reduced { at: ack.now, until: ack.next, before: self.window });
         self.window = (self.window * (1.0 - self.alpha / 2.0)).max(WINDOW_MIN);
         self.threshold = self.window;
     }
@@ -141,8 +152,8 @@ impl Prague {
     fn answer_loss(&mut self, now: Nanos) {
         self.is_losing = true;
         self.prior = (self.window, self.threshold);
-        let recent = self.reduced.filter(|(at, _)| now.saturating_sub(*at) < self.srtt);
-        let before = recent.map_or(self.window, |(_, before)| before);
+        let recent = self.reduced.filter(|last| now.saturating_sub(last.at) < self.srtt);
+        let before = recent.map_or(self.window, |last| last.before);
         self.window = self.window.min((before / 2.0).max(WINDOW_MIN));
         self.threshold = self.window.max(WINDOW_MIN);
     }
@@ -167,7 +178,7 @@ impl CongestionControl for Prague {
         match ack.recovery {
             Recovery::Open | Recovery::Cwr => self.is_losing = false,
             // The transport reports no loss while a mark's reduction goes on, for schemes whose marks count like losses.
-            Recovery::Recovery if !self.is_losing => self.answer_loss(ack.now),
+            Recovery::Recovery if self.accurate && !self.is_losing => self.answer_loss(ack.now),
             Recovery::Recovery | Recovery::Loss => {}
         }
         let repairs = self.is_losing && ack.recovery == Recovery::Recovery;
@@ -176,11 +187,15 @@ impl CongestionControl for Prague {
             self.grow(ack);
         }
         self.measure(ack);
+        if ack.marked > 0 && self.accurate && !self.is_losing {
+            self.answer_marks(ack);
+        }
     }
 
     fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
         match kind {
-            Congestion::Ecn if self.accurate => self.answer_marks(now),
+            // The ACK that follows tells more.
+            Congestion::Ecn if self.accurate => {}
             // RFC 3168 §6.1.2: "essentially the same as the congestion control response to a *single* dropped packet".
             Congestion::Ecn => {
                 self.answer_loss(now);

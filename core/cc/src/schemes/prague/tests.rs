@@ -9,6 +9,14 @@ fn avoiding(window: f64, alpha: f64, rtt: Nanos) -> Prague {
     prague
 }
 
+/// Feed an ACK at `now` that reports a mark and covers a packet sent after the last reduction, but ends no round.
+fn mark(prague: &mut Prague, now: Nanos) {
+    let una = prague.reduced.map_or(1, |last| last.until + 1);
+    prague.round.first = u64::MAX;
+    prague.on_congestion(Congestion::Ecn, now);
+    prague.on_ack(&Ack { marked: 1, una, next: una + 100, srtt: prague.srtt, ..ack_of_one(now) });
+}
+
 /// Feed ACKs of one packet each for a round trip of `rtt`, of which the first `marked` report a mark.
 fn round(prague: &mut Prague, now: Nanos, rtt: Nanos, marked: u32) -> Nanos {
     let window = prague.window();
@@ -65,14 +73,30 @@ fn a_steady_share_of_marks_is_where_alpha_settles() {
 fn a_mark_takes_half_of_alpha_and_the_fraction_of_a_packet_stays() {
     // §2.4.2: "ssthresh = (1 - alpha/2) * cwnd"; "tracking a fractional value alongside the integer window".
     let mut prague = avoiding(100.0, 0.1, RTT);
-    prague.on_congestion(Congestion::Ecn, RTT);
+    mark(&mut prague, RTT);
     assert!((prague.window - 95.0).abs() < 1e-9);
     let mut prague = avoiding(100.0, 0.005, RTT);
-    prague.on_congestion(Congestion::Ecn, RTT);
+    mark(&mut prague, RTT);
     assert!((prague.window - 99.75).abs() < 1e-9);
     assert_eq!(prague.window(), 100);
-    prague.on_congestion(Congestion::Ecn, 3 * RTT);
+    mark(&mut prague, 3 * RTT);
     assert!((prague.window - 99.75 * 0.9975).abs() < 1e-9);
+}
+
+#[test]
+fn further_marks_of_a_round_trip_take_nothing() {
+    // §2.4.2: "Then it suppresses any further decreases for one round trip, even if it receives further ECN feedback".
+    let mut prague = avoiding(100.0, 0.1, RTT);
+    prague.round.first = u64::MAX;
+    let mut marked = |una: u64| {
+        let next = una + 100;
+        prague.on_ack(&Ack { marked: 1, una, next, srtt: RTT, ..ack_of_one(una * MILLISECOND) });
+        prague.window
+    };
+    let windows = [1, 2, 100, 101, 102, 103].map(&mut marked);
+    assert!(windows[0] < 95.1 && windows[3] == windows[0], "{windows:?}");
+    assert!((windows[4] / windows[3] - 0.95).abs() < 1e-9, "the first packet sent after it: {windows:?}");
+    assert!(windows[5] == windows[4], "{windows:?}");
 }
 
 #[test]
@@ -80,10 +104,12 @@ fn the_window_grows_for_unmarked_packets_whether_or_not_it_has_just_been_reduced
     // §2.4.3: "cwnd += (acked_sacked - ece_delta) * ai_per_rtt / cwnd", "irrespective of its CWR state".
     for recovery in [Recovery::Open, Recovery::Cwr] {
         let mut prague = avoiding(100.0, 0.1, RTT);
+        prague.reduced = Some(Reduced { at: 0, until: u64::MAX, before: 110.0 });
         prague.on_ack(&Ack { delivered: 10, marked: 4, recovery, srtt: RTT, ..ack_of_one(RTT) });
         assert!((prague.window - 100.06).abs() < 1e-9, "{recovery:?}: {}", prague.window);
     }
     let mut prague = avoiding(100.0, 0.1, RTT);
+    prague.reduced = Some(Reduced { at: 0, until: u64::MAX, before: 110.0 });
     prague.on_ack(&Ack { delivered: 10, marked: 10, srtt: RTT, ..ack_of_one(RTT) });
     assert!((prague.window - 100.0).abs() < 1e-9);
     // More marks than packets: those of duplicates.
@@ -100,7 +126,9 @@ fn slow_start_doubles_until_the_first_mark() {
         now = round(&mut prague, now, RTT, 0);
     }
     assert_eq!(prague.window(), 80);
-    prague.on_congestion(Congestion::Ecn, now);
+    let first = prague.round.first;
+    mark(&mut prague, now);
+    prague.round.first = first;
     assert_eq!((prague.window(), prague.slow_start_threshold()), (40, 40));
     round(&mut prague, now, RTT, 0);
     assert!((40.9..41.1).contains(&prague.window), "{}", prague.window);
@@ -119,11 +147,11 @@ fn a_short_rtt_grows_and_backs_off_as_one_of_25_ms_would_after_500_rounds() {
     prague.threshold = 100.0;
     let now = round(&mut prague, now, SHORT, 0);
     assert!((prague.window - 100.04).abs() < 0.001, "{}", prague.window);
-    prague.on_congestion(Congestion::Ecn, now);
+    mark(&mut prague, now);
     let reduced = prague.window;
-    prague.on_congestion(Congestion::Ecn, now + 24 * MILLISECOND);
+    mark(&mut prague, now + 24 * MILLISECOND);
     assert!((prague.window - reduced).abs() < 1e-9);
-    prague.on_congestion(Congestion::Ecn, now + 25 * MILLISECOND);
+    mark(&mut prague, now + 25 * MILLISECOND);
     assert!(prague.window < 0.96 * reduced);
     // From 25 ms on nothing changes.
     let mut prague = avoiding(100.0, 0.1, RTT);
@@ -157,7 +185,7 @@ fn a_loss_halves_the_window_and_with_a_mark_before_it_no_more_than_that() {
     prague.on_congestion(Congestion::Loss, RTT);
     assert_eq!((prague.window(), prague.slow_start_threshold()), (50, 50));
     let mut prague = avoiding(100.0, 0.4, RTT);
-    prague.on_congestion(Congestion::Ecn, RTT);
+    mark(&mut prague, RTT);
     assert!((prague.window - 80.0).abs() < 1e-9);
     // The transport tells of a loss during a reduction by its state alone.
     prague.on_ack(&Ack {
@@ -176,7 +204,7 @@ fn a_loss_halves_the_window_and_with_a_mark_before_it_no_more_than_that() {
     assert!((prague.window - 50.0).abs() < 1e-9, "once: {}", prague.window);
     // A round trip later the two are separate.
     let mut prague = avoiding(100.0, 0.4, RTT);
-    prague.on_congestion(Congestion::Ecn, RTT);
+    mark(&mut prague, RTT);
     prague.on_congestion(Congestion::Loss, 3 * RTT);
     assert!((prague.window - 40.0).abs() < 1e-9, "{}", prague.window);
 }
