@@ -1,6 +1,6 @@
 //! The scheme `oracle`: all of the capacity, no queue, no loss, on any path.
 
-use leo_link::{Event, PathTrace, Row, Stretch};
+use leo_link::{Event, OneWay, PathTrace, Row, Stretch};
 use leo_sim::{RunLog, TraceSet, run_many};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -57,18 +57,12 @@ fn steps_of_rate_and_delay_and_outages_cost_no_packet() {
 #[test]
 fn a_handover_that_drops_what_is_on_a_stretch_finds_it_empty() {
     let row = |time_ns, delay_ns, event| Row {
-        time_ns,
-        delay_ns,
-        uplink_bps: 50_000_000,
-        downlink_bps: 50_000_000,
-        loss: 0.0,
-        path_id: 0,
-        connected: true,
         event,
+        ..Row::alike(time_ns, OneWay { delay_ns, rate_bps: 50_000_000, loss: 0.0, connected: true })
     };
     let stretch = Stretch { from_us: 4_000, to_us: 15_000 };
     let rows = vec![row(0, 20 * MS, Event::None), row(SECOND, 18 * MS, Event::SoftHandover(stretch))];
-    let path = PathTrace { metadata: String::new(), rows, period_ns: 2 * SECOND };
+    let path = PathTrace { rows, period_ns: 2 * SECOND, ..PathTrace::default() };
     let log = alone(Arc::new(path));
     assert_eq!((log.flows[0].lost_packets, log.links[0].lost_packets), (0, 0));
     // The capacity of the 11 ms before each of the handovers is out of reach.
