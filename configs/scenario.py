@@ -23,7 +23,7 @@ LEARNER = "agent"
 
 
 class Reverse(Strict):
-    """A link's reverse direction, with its own transmitter and queue but the link's delay and outages."""
+    """A link's reverse direction, with its own transmitter and queue; delay and outages are the link's."""
 
     rate_mbps: Rate | None = None
     """Capacity, counting whole IP packets; default: the trace's downlink."""
@@ -34,7 +34,10 @@ class Reverse(Strict):
 
 
 class Link(Strict):
-    """A one-way link; the reverse path has the same delay and is uncongested unless ``reverse`` is given."""
+    """A one-way link; the reverse path is uncongested unless ``reverse`` is given.
+
+    It has the same delay or, with a trace, the delay and outages of the trace's other direction.
+    """
 
     rate_mbps: Rate | None = None
     """Capacity, counting whole IP packets of 1,500 bytes; replaces a trace's."""

@@ -96,8 +96,8 @@ def test_every_packet_of_both_directions_is_accounted_for(drawn, direction):
 
 
 def test_an_rtt_is_the_delay_up_when_the_packet_leaves_and_the_delay_down_when_its_answer_does():
-    # At 1 s the way down gets 60 ms longer: answers of packets that left up to 40 ms before meet it. A delayed
-    # answer adds up to 10 ms.
+    # At 1 s the way down gets 60 ms longer: answers of packets that left up to 40 ms before meet it. Waiting
+    # for a second packet makes an answer 10 ms later.
     trace = two_ways([(0, (40, 10), (True, True)), (1000, (40, 70), (True, True))], 5000)
     flow = {"scheme": "reno", "rate_mbps": 1.2, "start_s": 0.5}
     log = run(trace, flow, duration_s=2.0, series_ms=20.0)

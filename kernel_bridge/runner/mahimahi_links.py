@@ -1,7 +1,7 @@
 """Links emulated by mahimahi's shells: mm-link for capacity and queue, then mm-loss, then mm-delay.
 
 Data crosses them in this order, from the innermost to the outermost, as in the simulator. mm-leo replaces
-mm-delay if the delay varies or is not a whole number of milliseconds.
+mm-delay if the delay varies, is not the same both ways or not a whole number of milliseconds.
 """
 
 import math

@@ -23,6 +23,7 @@ from leogym.configs.strict import NonNegative, Positive, Probability, Range, Str
 from leogym.configs.units import NS_PER_S
 from leogym.traces.capacity import starlink, uniform_steps
 from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION
+from leogym.traces.capacity.directions import Directions
 from leogym.traces.capacity.loss import ConstantLoss, GilbertElliott
 from leogym.traces.capacity.outages import Outages
 from leogym.traces.capacity.rows import Overlay
@@ -32,6 +33,7 @@ from leogym.traces.capacity.starlink import Starlink
 from leogym.traces.capacity.uniform_steps import UniformSteps
 
 Pair = tuple[float, float]
+Share = Annotated[float, Range(ge=0.001, le=1000)]
 
 DEFAULT_FOLDER = output_folder.RUNS / "traces"
 """The folder of traces whose place nobody names."""
@@ -67,6 +69,10 @@ _FLAGS = {
     "capacity_scale": "--capacity-scale",
     "max_loss": "--max-loss",
     "outage_ms": "--outage-ms",
+    "outage_way": "--outage-way",
+    "extra_delay_ms": "--extra-delay-ms",
+    "extra_loss": "--extra-loss",
+    "capacity_share": "--capacity-share",
     "terminal_at": "--terminal-at",
     "loss": "--loss",
     "loss_burst": "--loss-burst",
@@ -92,6 +98,14 @@ class SynthSpec(Strict):
     """Loss per packet, drawn uniformly from 0 to this."""
     outage_ms: NonNegative = 0.0
     """Outage at the end of every period, announced as a hard handover."""
+    outage_way: Literal["both", "up", "down"] = "both"
+    """The direction that is out; up is from → to."""
+    extra_delay_ms: tuple[NonNegative, NonNegative] = (0.0, 0.0)
+    """One-way delay on top, up and down."""
+    extra_loss: tuple[Probability, Probability] = (0.0, 0.0)
+    """Loss per packet on top, up and down."""
+    capacity_share: tuple[Share, Share] = (1.0, 1.0)
+    """Factors on the capacity up and down."""
     terminal_at: Literal["from", "to"] = "to"
     """The end with ``starlink``'s terminal: ``to`` makes from → to a download."""
     loss: Probability = 0.0
@@ -108,6 +122,10 @@ class SynthSpec(Strict):
             raise ValueError("capacity_mbps: starlink has its own capacity, loss and gaps")
         if self.outage_ms >= 1000 * self.period_s:
             raise ValueError("outage_ms: must be shorter than period_s")
+        if self.outage_way != "both" and not self.outage_ms:
+            raise ValueError("outage_way: needs outage_ms")
+        if max(self.extra_delay_ms) > 1e3:
+            raise ValueError("extra_delay_ms: must be at most 1000")
         if not self.is_starlink and self.terminal_at != "to":
             raise ValueError("terminal_at: only starlink has a terminal")
         if not self.is_starlink and self.capacity_scale != 1.0:
@@ -192,7 +210,10 @@ def models(spec: SynthSpec) -> dict[str, Model]:
             max_loss=spec.max_loss,
         )
     if spec.outage_ms:
-        chosen["outages"] = Outages(grid, spec.outage_ms)
+        chosen["outages"] = Outages(grid, spec.outage_ms, spec.outage_way)
+    apart = spec.extra_delay_ms, spec.extra_loss, spec.capacity_share
+    if apart != ((0.0, 0.0), (0.0, 0.0), (1.0, 1.0)):
+        chosen["directions"] = Directions(*apart)
     if spec.loss:
         chosen["loss"] = ConstantLoss(spec.loss)
     if spec.loss_burst is not None:
@@ -265,6 +286,10 @@ def add(commands: Any) -> None:
     parser.add_argument("--capacity-scale", type=number, metavar="X", help="multiply starlink's capacity")
     parser.add_argument("--max-loss", type=number, metavar="P", help="loss uniform from 0 to this")
     parser.add_argument("--outage-ms", type=number, metavar="MS", help="outage at the end of every period")
+    parser.add_argument("--outage-way", choices=["both", "up", "down"], help="default both; up is from → to")
+    parser.add_argument("--extra-delay-ms", type=_pair, metavar="UP,DOWN", help="one-way delay on top")
+    parser.add_argument("--extra-loss", type=_pair, metavar="UP,DOWN", help="loss per packet on top")
+    parser.add_argument("--capacity-share", type=_pair, metavar="UP,DOWN", help="factors on the capacity")
     parser.add_argument("--terminal-at", choices=["from", "to"], help="end with starlink's dish, default to")
     parser.add_argument("--loss", type=number, metavar="P", help="loss per packet, default 0")
     parser.add_argument("--loss-burst", metavar="MEAN,BURST_MS[,LOSS]", help="Gilbert-Elliott bursts")
@@ -298,6 +323,14 @@ def _range(text: str) -> Pair:
     return low, high
 
 
+def _pair(text: str) -> Pair:
+    try:
+        up, down = map(float, text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not UP,DOWN") from None
+    return up, down
+
+
 _NAMED: dict[str, Callable[[str], Any]] = {
     "duration_s": number,
     "period_s": number,
@@ -305,6 +338,10 @@ _NAMED: dict[str, Callable[[str], Any]] = {
     "capacity_mbps": _range,
     "max_loss": number,
     "outage_ms": number,
+    "outage_way": str,
+    "extra_delay_ms": _pair,
+    "extra_loss": _pair,
+    "capacity_share": _pair,
     "loss": number,
 }
 """Parsers of the fields that a trace's name may set."""

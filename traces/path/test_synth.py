@@ -8,7 +8,7 @@ import pytest
 
 from leogym.configs import scenario
 from leogym.configs.errors import InputError, reports_input_errors
-from leogym.traces.__main__ import main
+from leogym.traces.__main__ import main, parser
 from leogym.traces.path import cache, named_paths, path_trace, physics, synth
 
 
@@ -306,3 +306,39 @@ def test_what_build_says_is_what_the_file_holds(tmp_path):
     assert summary.rows == len(trace.time_ns) + 1
     assert summary.down_s == pytest.approx(length_ns[~trace.connected].sum() / 1e9)
     assert summary.max_delay_ms == pytest.approx(trace.delay_ns.max() / 1e6)
+
+
+def test_directions_are_made_apart_and_the_rest_stays_as_it_is(tmp_path):
+    text = "outages@3:extra_delay_ms=5,0.5:extra_loss=0.01,0:capacity_share=0.2,1:outage_way=up:duration_s=20"
+    wanted = synth.named(text)
+    synth.write(wanted, tmp_path / "apart.csv")
+    synth.write(synth.named("outages@3:duration_s=20"), tmp_path / "alike.csv")
+    apart, alike = (leosim.PathTrace.read(str(tmp_path / f"{name}.csv")) for name in ("apart", "alike"))
+    assert apart.time_ns.tolist() == alike.time_ns.tolist()
+    assert (apart.up_delay_ns - alike.delay_ns).tolist() == [5_000_000] * len(alike.time_ns)
+    assert (apart.down_delay_ns - alike.delay_ns).tolist() == [500_000] * len(alike.time_ns)
+    assert np.array_equal(apart.uplink_bps[alike.connected], alike.uplink_bps[alike.connected] / 5)
+    assert set(apart.downlink_bps.tolist()) == {100_000_000}
+    assert (set(apart.up_loss.tolist()), set(apart.down_loss.tolist())) == ({0.01}, {0.0})
+    assert np.array_equal(apart.up_connected, alike.connected)
+    assert apart.down_connected.all()
+    assert apart.event == alike.event
+    words = parser().parse_args(synth.command(wanted).split()[3:])
+    fields = {field: getattr(words, field) for field in ("name", *synth._FLAGS)}
+    assert synth.parse(fields, "x") == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("geo:outage_way=up", "outage_way: needs outage_ms"),
+        ("outages:outage_way=left", "outage_way"),
+        ("geo:extra_delay_ms=5", "extra_delay_ms: '5' is not UP,DOWN"),
+        ("geo:extra_delay_ms=2000,0", "extra_delay_ms: must be at most 1000"),
+        ("geo:extra_loss=2,0", "extra_loss"),
+        ("geo:capacity_share=0,1", "capacity_share"),
+    ],
+)
+def test_directions_out_of_range_are_named(text, rule):
+    with pytest.raises(InputError, match=rule):
+        synth.named(text)

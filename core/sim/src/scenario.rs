@@ -91,7 +91,8 @@ pub struct RerouteSpec {
     pub route: Vec<String>,
 }
 
-/// A one-way link. Its reverse path has the same delay and outages, and no queue unless `reverse` is set.
+/// A one-way link. Its reverse path has the same delay, or that and the outages of the trace's other direction, and
+/// no queue unless `reverse` is set.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{FlowSpec, LinkSpec, QueueSpec, Scenario, ScenarioError};
 
-/// A link's reverse direction with its own transmitter and queue. Delay and outages are the link's.
+/// A link's reverse direction with its own transmitter and queue. Delay and outages are the link's or its trace's.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReverseSpec {
