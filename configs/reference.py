@@ -26,6 +26,7 @@ TOPICS: dict[type[BaseModel], str] = {
     EcnEnds: "flows[].ecn",
     OnOff: "flows[].on_off",
     Arrivals: "flows[].arrivals",
+    Resume: "flows[].resume",
     Event: "events[]",
     Reroute: "events[].reroute",
 }

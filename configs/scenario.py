@@ -150,6 +150,15 @@ def _ecn(value: Any) -> Any:
     )
 
 
+class Resume(Strict):
+    """What a sender kept of an earlier connection over the same path (RFC 9959: saved_cwnd and saved_rtt)."""
+
+    cwnd_packets: Annotated[int, Range(ge=1, le=2**24)]
+    """Packets that it sent in an RTT: the path's bandwidth-delay product, if it filled the path."""
+    rtt_ms: Annotated[float, Range(gt=0, le=10_000_000)]
+    """Its smallest RTT in ms."""
+
+
 class Flow(Strict):
     """A flow, or ``count`` identical ones."""
 
@@ -184,6 +193,8 @@ class Flow(Strict):
     """Rate of IP packets of ``udp``, or of a TCP flow's application, which by default is backlogged."""
     on_off: OnOff | None = None
     """Send at ``rate_mbps`` in bursts; by default continuously."""
+    resume: Resume | None = None
+    """What ``cubic-resume`` starts with; other schemes ignore it."""
 
     @model_validator(mode="after")
     def _source(self) -> Flow:
@@ -198,6 +209,8 @@ class Flow(Strict):
             raise ValueError("udp does not answer marks: it has no ecn")
         if self.scheme == "udp" and (self.tcp_rmem is not None or self.tcp_wmem is not None):
             raise ValueError("udp has no tcp_rmem or tcp_wmem")
+        if self.scheme == "udp" and self.resume is not None:
+            raise ValueError("udp has no window to resume")
         if self.tcp_wmem is not None and self.rate_mbps is not None:
             raise ValueError("an application that writes at rate_mbps does not wait for room in tcp_wmem")
         if transfers and self.rate_mbps is not None:

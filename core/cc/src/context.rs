@@ -11,6 +11,15 @@ pub struct Handover {
     pub expected_at: Nanos,
 }
 
+/// What a sender kept of an earlier connection over the same path (RFC 9959: saved_cwnd and saved_rtt).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// Packets sent over an RTT.
+    pub window: u32,
+    /// The smallest RTT.
+    pub rtt: Nanos,
+}
+
 /// The inputs of a new scheme. Only path traces announce handovers.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
@@ -18,6 +27,8 @@ pub struct Context {
     pub handovers: Arc<[Handover]>,
     /// First reconfiguration of the path and period: Starlink's 15 s grid.
     pub reconfiguration: Option<(Nanos, Nanos)>,
+    /// Parameters of an earlier connection, if there was one.
+    pub saved: Option<Saved>,
     /// Seed of the scheme's random numbers.
     pub seed: u64,
 }

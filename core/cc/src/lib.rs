@@ -25,7 +25,7 @@ mod telemetry;
 mod testing;
 
 pub use ack::{Ack, AtSending, RateSample, Recovery};
-pub use context::{Context, Handover};
+pub use context::{Context, Handover, Saved};
 pub use parts::base_rtt_steps::BaseRttSteps;
 pub use scheme::Scheme;
 pub use schemes::external::External;

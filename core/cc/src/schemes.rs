@@ -127,6 +127,15 @@ schemes! { $
         "CUBIC (RFC 9438) with HyStart++ (RFC 9406): when delay grows, slow start goes on slowly for a while.";
         "cubic-nohystart": |_| cubic::Cubic::new(false),
         "CUBIC (RFC 9438) whose slow start ends at the first loss.";
+        "cubic-rapidstart": |_| cubic::Cubic::with_rapid_start(),
+        "CUBIC with Rapid Start (draft-kazuho-ccwg-rapid-start-02): the window triples until a queue shows, \
+         and converges by deliveries and losses.";
+        "cubic-resume": cubic::Cubic::with_careful_resume,
+        "CUBIC with Careful Resume (RFC 9959): jumps to half of the window that the flow's resume has saved; \
+         without one it is CUBIC with HyStart.";
+        "cubic-search": |_| cubic::Cubic::with_search(),
+        "CUBIC with SEARCH (draft-chung-ccwg-search-10): slow start ends when deliveries fall behind what was \
+         sent an RTT before.";
     }
     HighSpeed(Windowed<highspeed::HighSpeed>) {
         "highspeed": |_| highspeed::HighSpeed::default(),

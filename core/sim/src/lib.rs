@@ -31,7 +31,7 @@ pub use network::{LinkPlan, PolicySet, TraceSet, missing_announcements, plan_lin
 pub use run_log::{Cell, Column, FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog, TABLES};
 pub use scenario::{
     AGENT_SCHEME, ArrivalsSpec, EcnEnds, EcnSpec, EcnSupport, EventSpec, FlowDirection, FlowSpec, LinkSpec,
-    QueueSpec, RerouteSpec, ReverseSpec, Scenario, ScenarioError, SizeDistribution,
+    QueueSpec, RerouteSpec, ResumeSpec, ReverseSpec, Scenario, ScenarioError, SizeDistribution,
 };
 pub use simulation::Simulation;
 

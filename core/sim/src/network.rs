@@ -256,7 +256,7 @@ fn driver(
     let context = if leo_cc::announced_to(&spec.scheme).is_some() {
         announcements::along(scenario, &spec.route, traces, seed)
     } else {
-        Context { seed, ..Context::default() }
+        Context { seed, saved: spec.resume.map(|saved| saved.into()), ..Context::default() }
     };
     let scheme = Scheme::by_name(&spec.scheme, &context).ok_or_else(|| {
         let rule = format!(

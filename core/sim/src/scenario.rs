@@ -3,6 +3,7 @@
 mod arrivals;
 mod ecn;
 mod queue;
+mod resume;
 mod reverse;
 
 use serde::Deserialize;
@@ -10,6 +11,7 @@ use serde::Deserialize;
 pub use arrivals::{ArrivalsSpec, SizeDistribution};
 pub use ecn::{EcnEnds, EcnSpec, EcnSupport};
 pub use queue::QueueSpec;
+pub use resume::ResumeSpec;
 pub use reverse::{FlowDirection, ReverseSpec};
 
 use crate::Nanos;
@@ -180,6 +182,9 @@ pub struct FlowSpec {
     /// On/off bursts at that rate.
     #[serde(default)]
     pub on_off: Option<OnOffSpec>,
+    /// What an earlier connection over the route has left, for schemes that resume.
+    #[serde(default)]
+    pub resume: Option<ResumeSpec>,
 }
 
 /// An on/off source.
@@ -334,6 +339,7 @@ impl Scenario {
             self.check(&format!("{at}.{name}"), either, "cannot be combined with rate_mbps")?;
         }
         self.validate_buffers(at, flow)?;
+        self.validate_resume(&format!("{at}.resume"), flow)?;
         self.check(
             &format!("{at}.ecn"),
             !udp || flow.ecn == EcnSpec::default(),

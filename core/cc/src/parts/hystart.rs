@@ -28,6 +28,8 @@ pub enum Detect {
 #[derive(Clone, Debug, Default)]
 pub struct HyStart {
     detect: Detect,
+    /// Whether packets were paced.
+    paced: bool,
     round_end: u64,
     round_start: Nanos,
     last_ack: Nanos,
@@ -41,6 +43,12 @@ impl HyStart {
     #[must_use]
     pub fn detecting(detect: Detect) -> Self {
         Self { detect, ..Self::default() }
+    }
+
+    /// Note that packets are paced from now on, so trains of ACKs are longer (Linux's hystart_update: "Pacing might have
+    /// delayed packets up to RTT/2 during slow start").
+    pub const fn pace(&mut self) {
+        self.paced = true;
     }
 
     /// Start over, with the same heuristics.
@@ -66,7 +74,8 @@ impl HyStart {
         // as the one-way delay, the pipe is full.
         if self.detect != Detect::Delay && ack.now.saturating_sub(self.last_ack) <= ACK_GAP {
             self.last_ack = ack.now;
-            if ack.now - self.round_start > min_rtt / 2 {
+            let full = if self.paced { min_rtt } else { min_rtt / 2 };
+            if ack.now - self.round_start > full {
                 self.found = true;
             }
         }

@@ -12,6 +12,14 @@ pub trait WindowBased {
     /// Must call [`Window::reduce`].
     fn on_congestion(&mut self, window: &mut Window, kind: Congestion, now: Nanos);
     fn on_recovered(&mut self, _window: &mut Window, _now: Nanos) {}
+    /// As [`CongestionControl::pacing_rate`].
+    fn pacing_rate(&self, _window: u32) -> Option<u64> {
+        None
+    }
+    /// As [`CongestionControl::wants_rate_reduction`].
+    fn wants_rate_reduction(&self) -> bool {
+        true
+    }
     /// Restore other state: window and threshold are restored already (Linux's tcp_reno_undo_cwnd).
     fn on_undo(&mut self) {}
 }
@@ -75,6 +83,15 @@ impl<S: WindowBased> CongestionControl for Windowed<S> {
 
     fn slow_start_threshold(&self) -> u32 {
         self.window.threshold
+    }
+
+    #[inline(always)]
+    fn pacing_rate(&self) -> Option<u64> {
+        self.scheme.pacing_rate(self.window.packets)
+    }
+
+    fn wants_rate_reduction(&self) -> bool {
+        self.scheme.wants_rate_reduction()
     }
 }
 

@@ -1,10 +1,14 @@
-//! CUBIC (RFC 9438) with HyStart.
+//! CUBIC (RFC 9438), with any of several starts.
+
+mod slow_start;
 
 use crate::parts::hystart::{Detect, HyStart};
-use crate::parts::hystart_plus_plus::{Growth, HyStartPlusPlus};
+use crate::parts::hystart_plus_plus::HyStartPlusPlus;
+use crate::parts::rapid_start::RapidStart;
 use crate::parts::ticks::{self, HZ};
 use crate::parts::window::{Window, WindowBased};
-use crate::{Ack, Congestion, Nanos};
+use crate::{Ack, Congestion, Context, Nanos};
+use slow_start::SlowStart;
 
 /// RFC 9438 §4.6: "β_cubic SHOULD be set to 0.7"; Linux takes 717 / 1024.
 const BETA_NUMERATOR: u32 = 717;
@@ -34,16 +38,6 @@ pub struct Cubic {
     last_tick: u64,
     /// SaTCP's flag: losses now are due to a handover.
     disrupted: bool,
-}
-
-/// The end of slow start.
-#[derive(Clone, Debug, Default)]
-enum SlowStart {
-    /// At the first loss.
-    #[default]
-    Plain,
-    HyStart(HyStart),
-    PlusPlus(HyStartPlusPlus),
 }
 
 /// A congestion avoidance stage (RFC 9438 §4.1.1), in whole packets like Linux.
@@ -79,18 +73,19 @@ impl Cubic {
         Self { slow_start: SlowStart::PlusPlus(HyStartPlusPlus::default()), ..Self::new(false) }
     }
 
-    /// Grow in slow start; return the packets left for congestion avoidance.
-    fn start_slowly(&mut self, window: &mut Window, ack: &Ack) -> u32 {
-        let SlowStart::PlusPlus(hystart) = &mut self.slow_start else {
-            return window.slow_start(ack.delivered);
-        };
-        match hystart.grow(ack, ack.delivered) {
-            Growth::By(packets) => {
-                window.slow_start(packets);
-            }
-            Growth::Over => window.threshold = window.packets,
-        }
-        0
+    /// Use SEARCH (draft-chung-ccwg-search-10).
+    pub fn with_search() -> Self {
+        Self { slow_start: SlowStart::Search(Box::default()), ..Self::new(false) }
+    }
+
+    /// Use Rapid Start (draft-kazuho-ccwg-rapid-start-02).
+    pub fn with_rapid_start() -> Self {
+        Self { slow_start: SlowStart::Rapid(RapidStart::default()), ..Self::new(false) }
+    }
+
+    /// Use Careful Resume (RFC 9959).
+    pub fn with_careful_resume(context: &Context) -> Self {
+        Self { slow_start: SlowStart::resuming(context.saved), ..Self::new(false) }
     }
 
     /// Set whether an announced handover explains losses from now on (SaTCP, Algorithm 1).
@@ -167,6 +162,10 @@ impl Epoch {
 }
 
 impl WindowBased for Cubic {
+    fn on_start(&mut self, window: &mut Window, _now: Nanos, srtt: Nanos) {
+        self.slow_start.on_start(window, srtt);
+    }
+
     fn on_restart(&mut self, _now: Nanos, idle: Nanos) {
         // RFC 9438 §4.2: idle time must not count.
         if let Some(epoch) = &mut self.epoch {
@@ -175,18 +174,13 @@ impl WindowBased for Cubic {
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        if window.in_slow_start()
-            && let SlowStart::HyStart(hystart) = &mut self.slow_start
-            && hystart.exits(ack, window.packets)
-        {
-            window.threshold = window.packets;
-        }
-        if !ack.may_grow || !ack.window_limited {
+        let factor = self.slow_start.on_ack(window, ack);
+        if factor == 0 || !ack.may_grow || !ack.window_limited {
             return;
         }
         let mut acked = ack.delivered;
         if window.in_slow_start() {
-            acked = self.start_slowly(window, ack);
+            acked = self.slow_start.grow(window, ack, factor);
         }
         if acked > 0 {
             self.look_at_the_curve(window.packets, ack, acked);
@@ -205,14 +199,32 @@ impl WindowBased for Cubic {
         };
         self.epoch = None;
         let reduced = u64::from(packets) * u64::from(BETA_NUMERATOR) / u64::from(BETA_DENOMINATOR);
-        window.reduce(reduced as u32, kind);
+        let of_start = if kind.is_timeout() { None } else { self.slow_start.on_congestion(packets) };
+        window.reduce(of_start.unwrap_or(reduced as u32), kind);
         if kind.is_timeout() && !self.disrupted {
             // RFC 9438 §4.8: after a timeout, W_max is forgotten and slow start begins again.
             self.w_max = 0;
-            if let SlowStart::HyStart(hystart) = &mut self.slow_start {
-                hystart.reset();
-            }
+            self.slow_start.begin_again();
         }
+    }
+
+    fn on_recovered(&mut self, _window: &mut Window, _now: Nanos) {
+        if let Some(w_max) = self.slow_start.on_recovered() {
+            self.w_max = w_max;
+        }
+    }
+
+    fn on_undo(&mut self) {
+        self.slow_start.on_undo();
+    }
+
+    #[inline(always)]
+    fn pacing_rate(&self, window: u32) -> Option<u64> {
+        self.slow_start.pacing_rate(window)
+    }
+
+    fn wants_rate_reduction(&self) -> bool {
+        !self.slow_start.reduces_at_once()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use leo_cc::{
     Ack, AtSending, Congestion, CongestionControl, Context, EcnMode, Handover, Hop, MAX_HOPS, NAMES, Nanos,
-    RateSample, Recovery, Scheme,
+    RateSample, Recovery, Saved, Scheme,
 };
 
 const MS: Nanos = 1_000_000;
@@ -98,10 +98,12 @@ fn no_scheme_breaks_whatever_it_is_told() {
             // Every other run adds announcements that make no more sense.
             let handovers = [0, 7, 7, MS, 900_000 * MS].map(|expected_at| Handover { expected_at });
             let reconfiguration = Some(random.pick(&[(0, 1), (u64::MAX, 0), (40 * MS, 15_000 * MS)]));
+            let saved = Some(random.pick(&[(0, 0), (40, 1), (700, 50 * MS), (u32::MAX, u64::MAX)]))
+                .map(|(window, rtt)| Saved { window, rtt });
             let context = if seed % 2 == 0 {
                 Context { seed, ..Context::default() }
             } else {
-                Context { seed, handovers: handovers.into(), reconfiguration }
+                Context { seed, handovers: handovers.into(), reconfiguration, saved }
             };
             let mut scheme = Scheme::by_name(name, &context).expect("it is a scheme");
             let mut last = Ack::default();

@@ -36,7 +36,7 @@ pub fn along(scenario: &Scenario, route: &[String], traces: &TraceSet, seed: u64
         reconfiguration = reconfiguration.or_else(|| grid(&announced, link));
     }
     handovers.sort_unstable_by_key(|handover: &Handover| handover.expected_at);
-    Context { handovers: handovers.into(), reconfiguration, seed }
+    Context { handovers: handovers.into(), reconfiguration, seed, ..Context::default() }
 }
 
 /// Iterate over the links of `route` with path traces, and the announcements in their metadata.

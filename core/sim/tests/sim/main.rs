@@ -22,6 +22,7 @@ mod laws_queues;
 mod laws_response;
 mod laws_reverse_path;
 mod laws_schemes;
+mod laws_startup;
 mod laws_vivace;
 mod properties;
 mod reroute;

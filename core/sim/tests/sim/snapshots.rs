@@ -46,6 +46,35 @@ fn cubic_with_hystart_plus_plus_alone() {
 }
 
 #[test]
+fn cubic_with_rapid_start_alone() {
+    insta::assert_snapshot!(alone("cubic-rapidstart"), @r"
+    cwnd 138 110 117 120 127 134 112 126 132 103 120 130 116 113 127 133 105 121 130 93
+    cubic-rapidstart: sent 33585 delivered 33186 lost 339 retransmitted 339 timeouts 0
+    link: offered 33585 delivered 33186 dropped 339 lost 0 queued 27 in flight 33
+    ");
+}
+
+#[test]
+fn cubic_with_careful_resume_alone() {
+    let mut scenario = dumbbell(20.0, 20.0, 20.0, &["cubic-resume"]);
+    scenario["flows"][0]["resume"] = json!({"cwnd_packets": 67, "rtt_ms": 40});
+    insta::assert_snapshot!(digest(&run(&scenario, SECOND)), @r"
+    cwnd 106 115 119 125 132 106 122 131 95 115 128 133 107 123 131 98 116 128 133 109
+    cubic-resume: sent 33358 delivered 33203 lost 80 retransmitted 80 timeouts 0
+    link: offered 33358 delivered 33203 dropped 80 lost 0 queued 42 in flight 33
+    ");
+}
+
+#[test]
+fn cubic_with_search_alone() {
+    insta::assert_snapshot!(alone("cubic-search"), @r"
+    cwnd 95 108 113 118 126 133 109 124 132 100 118 129 133 111 125 132 101 118 129 134
+    cubic-search: sent 33458 delivered 33165 lost 193 retransmitted 193 timeouts 0
+    link: offered 33458 delivered 33165 dropped 194 lost 0 queued 66 in flight 33
+    ");
+}
+
+#[test]
 fn reno_alone() {
     insta::assert_snapshot!(alone("reno"), @r"
     cwnd 74 94 110 124 69 90 107 121 134 85 103 118 131 81 99 115 129 76 95 111
