@@ -14,7 +14,18 @@ from pydantic.fields import FieldInfo
 
 from leogym.configs.atomic import write_atomically
 from leogym.configs.queue import KNOBS, Queue
-from leogym.configs.scenario import Arrivals, EcnEnds, Event, Flow, Link, OnOff, Reroute, Reverse, Scenario
+from leogym.configs.scenario import (
+    Arrivals,
+    EcnEnds,
+    Event,
+    Flow,
+    Link,
+    OnOff,
+    Reroute,
+    Resume,
+    Reverse,
+    Scenario,
+)
 from leogym.configs.strict import Range, shown
 
 TOPICS: dict[type[BaseModel], str] = {

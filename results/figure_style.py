@@ -51,7 +51,14 @@ _PLACES = (
     *("bic", "highspeed", "agent", "scalable", "cdg", "illinois", "orbcc", "hybla"),
     *("leotcp-noinitial", "satcp-2.3s"),
     *("leotcp-ownrtt", "satcp-0.9s", "satcp-0.3s", "satcp-1.3s"),
-    *("cubic-hystart-delay", "cubic-hystart-train", "cubic-search", "cubic-rapidstart", "cubic-resume"),
+    *(
+        "cubic-hystart-delay",
+        "cubic-hystart-train",
+        "cubic-search",
+        "cubic-rapidstart",
+        "cubic-resume",
+        "prague",
+    ),
 )
 """Known schemes, ten per row, one colour per column, so a scheme's look never depends on the others.
 
