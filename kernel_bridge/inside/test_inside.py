@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from leogym.kernel_bridge import inside
 from leogym.kernel_bridge.lab import guest_modules
 
-INSIDE = Path(__file__).parent
+INSIDE = Path(inside.__file__).parent
 
 
 @pytest.mark.parametrize(
