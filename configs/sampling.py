@@ -153,6 +153,8 @@ class TraceSampling(FlowMix):
     """Replaces the trace's capacity; uniform."""
     queue_packets: CountRange = (50, 1000)
     """Log-uniform."""
+    queue_kind: Literal["droptail", "head_drop"] = "droptail"
+    """What a full queue drops: the packet that arrives, or the oldest one, as at a Starlink terminal."""
     extra_delay_ms: NonNegativeRange = (0.0, 0.0)
     """Extra one-way access delay of each flow, uniform."""
     loss: Annotated[tuple[Probability, Probability], BeforeValidator(_pair), AfterValidator(_ordered)] = (

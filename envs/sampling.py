@@ -147,7 +147,7 @@ def draw_trace(ranges: TraceSampling, rng: np.random.Generator) -> Scenario:
         offset_s=int(rng.integers(period_ms(path))) / 1e3,
         rate_mbps=_uniform(rng, ranges.rate_mbps) if ranges.rate_mbps else None,
         loss=_uniform(rng, ranges.loss),
-        queue=Queue(packets=round(_log_uniform(rng, ranges.queue_packets))),
+        queue=Queue(kind=ranges.queue_kind, packets=round(_log_uniform(rng, ranges.queue_packets))),
     )
     extra_delay_ms = rng.uniform(*ranges.extra_delay_ms, _count(rng, ranges))
     return _scenario(rng, ranges, f"trace-{path}", link, extra_delay_ms)

@@ -82,11 +82,11 @@ PRESETS = (
         scenario={**_TRACES, "paths": ["uniform-steps"], "queue_packets": 344},
     ),
     Preset(
-        "leo/Starlink-v0",
-        "a Starlink terminal: frames, reconfigurations every 15 s, loss bursts",
+        "leo/Starlink-v1",
+        "a Starlink terminal: bursts, reconfigurations every 15 s, a buffer that drops its oldest packet",
         steps=500,
         threshold=20.0,
-        scenario={**_TRACES, "paths": ["starlink"], "queue_packets": 487},
+        scenario={**_TRACES, "paths": ["starlink"], "queue_packets": 487, "queue_kind": "head_drop"},
         arguments={"reward": "power"},
     ),
     Preset(

@@ -1,4 +1,4 @@
-"""The command line: ``python -m traces list|build|check|export|import|plot``."""
+"""The command line: ``python -m traces list|build|check|export|import|synth|calibrate|plot``."""
 
 import argparse
 import json
@@ -15,6 +15,7 @@ from leogym.configs.errors import InputError, reports_input_errors
 from leogym.configs.machine import require_at_a_time
 from leogym.configs.progress import Progress
 from leogym.traces import listed, plot
+from leogym.traces.calibrate import command as calibrate
 from leogym.traces.capacity import settings as capacity_spec
 from leogym.traces.formats import cli as exchange_cli
 from leogym.traces.orbit import places
@@ -125,6 +126,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
 
     exchange_cli.add(commands)
     synth.add(commands)
+    calibrate.add(commands)
 
     draw = commands.add_parser(
         "plot", help="draw a path trace", examples=("sd-ny-bp --out path.png", "path.csv --out globe.html")
@@ -254,6 +256,7 @@ def main(program: str = PROGRAM) -> int:
         "plot": _plot,
         "shared": shared.run,
         "synth": synth.run,
+        "calibrate": calibrate.run,
         **exchange_cli.RUNS,
     }
     try:

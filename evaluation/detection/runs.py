@@ -24,7 +24,7 @@ SERIES_MS = 10.0
 BEGIN_S = 5.0
 """Earlier detections and changes do not count: flows start up."""
 _LEO: dict[str, Any] = {"rate_mbps": 10.0, "queue": {"kind": "droptail", "bdp": 1.0}}
-_STARLINK: dict[str, Any] = {"queue": {"kind": "droptail", "packets": 500}}
+_STARLINK: dict[str, Any] = {"queue": {"kind": "head_drop", "packets": 500}}
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import leosim
 
 from leogym.configs import scenario
 from leogym.configs.errors import InputError
+from leogym.traces.capacity import terminal
 from leogym.traces.formats import (
     hypatia,
     irtt,
@@ -271,6 +272,10 @@ TARGETS: dict[str, Target] = {
         _file(_probes(irtt.read)), (json.dumps(_IRTT).encode(), json.dumps(_IRTT, indent=4).encode())
     ),
     "wetlinks": Target(_file(_wetlinks), (_WETLINKS,)),
+    "terminal": Target(
+        _file(terminal.read),
+        tuple((terminal.FOLDER / f"{name}.yaml").read_bytes() for name in terminal.names()),
+    ),
     "scenario": Target(
         _scenario, tuple(json.dumps(seed).encode() for seed in (_SCENARIO, _CROSSED, _LIMITED))
     ),

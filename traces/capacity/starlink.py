@@ -1,45 +1,39 @@
-"""Capacity, delay and loss of a Starlink terminal besides geometry, in the style of published measurements.
+"""A Starlink terminal's path besides geometry: capacity, gaps, loss, delay and frames.
 
-- Capacity: drawn every 15 s, independently per direction. Downlink: 48.7 Mbit/s on average, 30 to 73, from
-  LeoReplayer's example trace (LeoCC, commit 867e673). Uplink: the same shape, scaled by Ookla's medians for
-  Starlink in the United States, first quarter of 2025: 14.84 up, 104.71 down.
-- Reconfigurations, every 15 s: no capacity for 59 to 135 ms, then 31 to 68 ms of extra delay for 20 to 110 ms
-  (the same trace, eight reconfigurations). The extra delay then falls as fast as time runs: no packet
-  overtakes.
-- Loss: a burst of 30 to 50 ms when capacity returns (3 to 5 probes in a row at 10 ms; LEOViz, sample of
-  2025-05-29), and a constant 0.0001 towards the terminal or 0.002 from it (LeoReplayer's suggestion).
-- Frames of 4/3 ms with up to 15 ms of silence in between (Garcia, Sundberg and Brunstrom, "TCP Congestion
-  Control Performance over Starlink", ANRW 2025, sections 1 and 4): one frame on, then 1 to 11 off, both
-  directions together. `OFF_SHARES` are the 27,804 pauses between the bursts of LeoReplayer's example trace,
-  which has every packet of a saturated downlink to the millisecond: a burst every 4.3 ms on average, and 99 %
-  of them less than 8.5 ms apart. Silence and transmission take one row each, about 460 rows a second.
-  Capacity while on is scaled so that every cycle carries the slot's capacity.
+`traces.capacity.terminal` has the parameters, with their sources. In every slot between two reconfigurations:
+
+- Capacity has a mean that is drawn from a distribution, correlated with the slots before, and then a factor
+  every second; both directions have their own.
+- A gap without capacity begins the slot: packets wait. Probes over a real terminal show this: around a
+  reconfiguration their RTT rises at once and then falls by 1 ms per ms (LEOLiveStreaming's pings at 10 ms).
+  So the wait is the whole of the spike that a probe sees, and delay itself has none.
+- At the end of the slot, just before the gap, everything is lost: it is in flight to the satellite that is
+  left.
+- The base RTT is drawn per slot and correlated, too; jitter comes on top every few ms. The path is first in,
+  first out, so a delay falls at most as fast as time runs.
+- Packets come in bursts, with silence in between, as frames of 4/3 ms allow (Garcia, Sundberg and Brunstrom,
+  "TCP Congestion Control Performance over Starlink", ANRW 2025, sections 1 and 4), both directions together.
+  Silence and burst take one row each, about 460 rows a second. Capacity in a burst is such that every cycle
+  carries the slot's capacity.
 """
 
+import math
 from typing import Any
 
 import numpy as np
 
-from leogym.configs.units import NS_PER_MS
-from leogym.traces.capacity.span import End, Floats, Grid, Ints, SlotModel, Span, combined, span
+from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.traces.capacity import terminal
+from leogym.traces.capacity.span import Apart, End, Floats, Grid, Ints, SlotModel, Span, combined, span
+from leogym.traces.capacity.terminal import Direction, Terminal
 
-DOWNLINK_MBPS = (30.0, 48.7, 73.0)  # minimum, mean, maximum
-UPLINK_SHARE = 14.84 / 104.71
-_SPREAD_MBPS = 8.0  # standard deviation before truncation, which moves the mean by less than 0.3 Mbit/s
-GAP_MS = (59.0, 135.0)
-SPIKE_MS = (20.0, 110.0)
-SPIKE_DELAY_MS = (31.0, 68.0)
-BURST_MS = (30.0, 50.0)
-BURST_LOSS = 1.0
-LOSS_DOWN, LOSS_UP = 1e-4, 2e-3
-BASE_DELAY_MS = (7.0, 14.0)
-"""One way, without an orbit. The example trace has a minimum of 7 and a mean of 10.7 ms, spikes included."""
-
-OFF_SHARES = (0.281, 0.366, 0.226, 0.094, 0.024, 0.003, 0.002, 0.002, 0.001, 0.0005, 0.0005)
-"""Shares of silences of 1, 2, … frames. Each ends with one frame that transmits."""
-
-_RAMP_MS = 2  # step of the falling edge of a delay spike
-_STREAM = 2
+_STREAM, _SCORES, _VALUES = 2, 20, 21
+_DOWN, _UP, _BASE = range(3)  # places of a slot's scores
+_BACK = 200  # slots before the first have scores, too
+_FORGOTTEN = 0.01  # weight of a slot's score at which the slots before it no longer count
+_FULLEST = 0.9  # longest burst, as a share of the time to the next
+_SCORE_GRID = np.linspace(-5, 5, 1001)
+_NORMAL_CDF = np.array([(1 + math.erf(score / math.sqrt(2))) / 2 for score in _SCORE_GRID])
 
 
 class Starlink(SlotModel):
@@ -49,43 +43,117 @@ class Starlink(SlotModel):
         self,
         grid: Grid,
         seed: int,
+        parameters: Terminal | None = None,
         *,
         terminal_at: End = "to",
-        base_delay_ms: tuple[float, float] | None = None,
+        with_base: bool = False,
+        rtt_ms: tuple[float, ...] | None = None,
         scale: float = 1.0,
     ) -> None:
         """Store the parameters; raise ValueError if slots are too short for a reconfiguration.
 
-        With ``base_delay_ms``, a base delay is drawn per slot from this range, instead of a path's
-        propagation. ``scale`` multiplies `DOWNLINK_MBPS`.
+        Args:
+            grid: the reconfigurations.
+            seed: of all draws.
+            parameters: of the terminal ``starlink`` by default.
+            terminal_at: the terminal's end.
+            with_base: whether delay has a base; otherwise a path's propagation is the base.
+            rtt_ms: distribution of the base RTT, instead of the terminal's.
+            scale: factor on both capacities.
         """
         if grid.period_ns < 1000 * NS_PER_MS:
             raise ValueError("capacity: starlink needs at least 1 s between re-selections")
         super().__init__(grid)
         self._seed = seed
+        self._terminal = terminal.load("starlink") if parameters is None else parameters
         self._terminal_at: End = terminal_at
-        self._base_delay_ms = base_delay_ms
+        self._base_ms = (rtt_ms or self._terminal.round_trip.base_ms) if with_base else None
         self._scale = scale
+        self._scores: dict[int, Floats] = {}
 
     def draw(self, slot: int) -> Span:
-        """Return a slot: gap, burst, spike and frames."""
-        rng = np.random.default_rng([self._seed, _STREAM, slot])
-        down, up = _mbps(rng) * self._scale, _mbps(rng) * self._scale * UPLINK_SHARE
-        gap_ns = _ns(rng, GAP_MS)
-        spike_ns, delay_ns, burst_ns = _ns(rng, SPIKE_MS), _ns(rng, SPIKE_DELAY_MS), _ns(rng, BURST_MS)
-        base_ns = 0 if self._base_delay_ms is None else _ns(rng, self._base_delay_ms)
-        ramp_ns = np.arange(0, delay_ns, _RAMP_MS * NS_PER_MS, dtype=np.int64)
-        spike = span(
-            np.concatenate([[0, gap_ns], gap_ns + spike_ns + ramp_ns, [gap_ns + spike_ns + delay_ns]]),
-            extra_ns=base_ns + np.concatenate([[0, delay_ns], delay_ns - ramp_ns, [0]]),
+        """Return a slot: gaps, bursts, loss and delay."""
+        rng = np.random.default_rng([self._seed, _STREAM, slot + _BACK])
+        own = self.values(slot)
+        down = self._capacity(
+            rng, own["downlink.capacity_mbps"], own["downlink.gap_ms"], self._terminal.downlink
         )
-        steady = LOSS_DOWN if self._terminal_at == "to" else LOSS_UP
-        burst = span(np.array([0, gap_ns, gap_ns + burst_ns]), loss=np.array([steady, BURST_LOSS, steady]))
-        gap = span(np.array([0, gap_ns]), forward=np.array([0.0, 1.0]), backward=np.array([0.0, 1.0]))
-        time_ns, share = _frames(rng, self.grid.period_ns)
+        up = self._capacity(rng, own["uplink.capacity_mbps"], own["uplink.gap_ms"], self._terminal.uplink)
         forward, backward = (down, up) if self._terminal_at == "to" else (up, down)
-        frames = span(time_ns, forward=share * forward, backward=share * backward)
-        return combined([spike, burst, gap, frames], np.zeros(1, dtype=np.int64))
+        ways = ("downlink", "uplink") if self._terminal_at == "to" else ("uplink", "downlink")
+        losses = [self._loss(own[f"{way}.loss"], own[f"{way}.lost_ms"]) for way in ways]
+        time_ns, share = _bursts(rng, self.grid.period_ns, self._terminal.frames)
+        parts = [
+            span(time_ns, forward=share, backward=share),
+            span(forward[0], forward=forward[1]),
+            span(backward[0], backward=backward[1]),
+            span(losses[0][0], loss=Apart(losses[0][1], 0.0)),
+            span(losses[1][0], loss=Apart(0.0, losses[1][1])),
+            self._delay(rng, own.get("round_trip.base_ms", 0.0)),
+        ]
+        return combined(parts, np.zeros(1, dtype=np.int64))
+
+    def values(self, slot: int) -> dict[str, float]:
+        """Return a slot's values of the terminal's tables, by field."""
+        own = self._terminal
+        # Both directions change their satellite together: a long gap in one is a long gap in the other.
+        gap, lost, loss = np.random.default_rng([self._seed, _VALUES, slot + _BACK]).random(3).tolist()
+        found: dict[str, float] = {}
+        for place, name, way in ((_DOWN, "downlink", own.downlink), (_UP, "uplink", own.uplink)):
+            rank = self._rank(slot, place, way.capacity_correlation)
+            found[f"{name}.capacity_mbps"] = self._scale * float(terminal.at(way.capacity_mbps, rank))
+            found[f"{name}.gap_ms"] = float(terminal.at(way.gap_ms, gap))
+            found[f"{name}.lost_ms"] = float(terminal.at(way.lost_ms, lost))
+            found[f"{name}.loss"] = float(terminal.at(way.loss, loss))
+        if self._base_ms is not None:
+            rank = self._rank(slot, _BASE, own.round_trip.base_correlation)
+            found["round_trip.base_ms"] = float(terminal.at(self._base_ms, rank))
+        return found
+
+    def _capacity(
+        self, rng: np.random.Generator, mbps: float, gap_ms: float, own: Direction
+    ) -> tuple[Ints, Floats]:
+        """Return the times and values of a direction's capacity, in Mbit/s and without bursts."""
+        seconds = np.arange(0, self.grid.period_ns, NS_PER_S, dtype=np.int64)
+        values = mbps * terminal.at(own.second, rng.random(len(seconds)))
+        gap_ns = round(gap_ms * NS_PER_MS)
+        if gap_ns == 0:
+            return seconds, values
+        # The gap is shorter than a second.
+        return np.insert(seconds, 1, gap_ns), np.insert(values, 0, 0.0)
+
+    def _loss(self, loss: float, lost_ms: float) -> tuple[Ints, Floats]:
+        lost_ns = round(lost_ms * NS_PER_MS)
+        rows = 2 if lost_ns else 1
+        time_ns = np.array([0, self.grid.period_ns - lost_ns], dtype=np.int64)[:rows]
+        return time_ns, np.array([loss, 1.0])[:rows]
+
+    def _delay(self, rng: np.random.Generator, base_ms: float) -> Span:
+        own = self._terminal.round_trip
+        every_ns = round(own.jitter_every_ms * NS_PER_MS)
+        time_ns = np.arange(0, self.grid.period_ns, every_ns, dtype=np.int64)
+        rtt_ms = base_ms + _jitter_ms(rng, len(time_ns), own)
+        if rtt_ms.min() == rtt_ms.max():
+            time_ns, rtt_ms = time_ns[:1], rtt_ms[:1]
+        return span(time_ns, extra_ns=np.rint(rtt_ms / 2 * NS_PER_MS).astype(np.int64))
+
+    def _rank(self, slot: int, place: int, correlation: float) -> float:
+        """Return a slot's probability, whose normal score correlates with those of the slots before.
+
+        A moving average of the slots' own scores: a slot's value does not depend on what was drawn before.
+        """
+        slots = 1 if correlation == 0 else min(_BACK, math.ceil(math.log(_FORGOTTEN) / math.log(correlation)))
+        weight = correlation ** np.arange(slots)
+        scores = np.array([self._score(slot - back)[place] for back in range(slots)])
+        return float(_normal_cdf(np.asarray(weight @ scores / math.sqrt(weight @ weight), dtype=np.float64)))
+
+    def _score(self, slot: int) -> Floats:
+        if slot not in self._scores:
+            if len(self._scores) > 4 * _BACK:
+                self._scores.clear()
+            rng = np.random.default_rng([self._seed, _SCORES, slot + _BACK])
+            self._scores[slot] = rng.standard_normal(3)
+        return self._scores[slot]
 
     def metadata(self) -> dict[str, Any]:
         """Return the model's parameters."""
@@ -93,40 +161,54 @@ class Starlink(SlotModel):
             "model": "starlink",
             "period_s": self.grid.period_ns / 1e9,
             "terminal_at": self._terminal_at,
-            "downlink_mbps_min_mean_max": [mbps * self._scale for mbps in DOWNLINK_MBPS],
-            "uplink_share": round(UPLINK_SHARE, 4),
-            "gap_ms": list(GAP_MS),
-            "spike_ms": list(SPIKE_MS),
-            "spike_delay_ms": list(SPIKE_DELAY_MS),
-            "loss_burst_ms": list(BURST_MS),
-            "loss_steady": LOSS_DOWN if self._terminal_at == "to" else LOSS_UP,
-            "frame_ms": "4/3",
-            "frames_off_shares": list(OFF_SHARES),
-            "base_delay_ms": None if self._base_delay_ms is None else list(self._base_delay_ms),
+            "capacity_scale": self._scale,
+            "base_ms": None if self._base_ms is None else list(self._base_ms),
+            "terminal": self._terminal.model_dump(exclude={"sources"}),
         }
 
 
-def _mbps(rng: np.random.Generator) -> float:
-    low, mean, high = DOWNLINK_MBPS
-    while not low <= (drawn := rng.normal(mean, _SPREAD_MBPS)) <= high:
-        pass
-    return float(drawn)
+def _normal_cdf(score: Floats) -> Floats:
+    return np.interp(score, _SCORE_GRID, _NORMAL_CDF)
 
 
-def _ns(rng: np.random.Generator, range_ms: tuple[float, float]) -> int:
-    return round(rng.uniform(*range_ms) * NS_PER_MS)
+def _jitter_ms(rng: np.random.Generator, count: int, own: terminal.RoundTrip) -> Floats:
+    """Return the jitter: drawn from its table, times a factor that swings slowly."""
+    drawn = terminal.at(own.jitter_ms, _normal_cdf(_correlated(rng, count, own.jitter_correlation)))
+    if own.swing == 0:
+        return drawn
+    kept = math.exp(-own.jitter_every_ms / (1000 * own.swing_s))
+    return drawn * np.exp(own.swing * _correlated(rng, count, kept))
 
 
-def _frames(rng: np.random.Generator, period_ns: int) -> tuple[Ints, Floats]:
-    """Return the starts of silence and transmission, and capacity as a multiple of the slot's."""
+def _correlated(rng: np.random.Generator, count: int, correlation: float) -> Floats:
+    """Return normal scores of which each correlates with the one before."""
+    scores = rng.standard_normal(count)
+    if correlation == 0:
+        return scores
+    new = math.sqrt(1 - correlation**2)
+    values = scores.tolist()
+    for index in range(1, count):
+        values[index] = correlation * values[index - 1] + new * values[index]
+    return np.array(values)
+
+
+def _bursts(rng: np.random.Generator, period_ns: int, own: terminal.Frames) -> tuple[Ints, Floats]:
+    """Return the starts of bursts and silences, and capacity as a multiple of the slot's."""
     frames = period_ns * 3 // (4 * NS_PER_MS) + 1
-    # The shortest cycle has two frames.
-    off = 1 + rng.choice(len(OFF_SHARES), size=frames // 2 + 1, p=OFF_SHARES)
-    ends = np.cumsum(off + 1)
-    kept = int(np.searchsorted(ends, frames)) + 1
-    off, ends = off[:kept], ends[:kept]
-    frame = np.stack([ends - off - 1, ends - 1], axis=1).ravel()
-    share = np.stack([np.zeros(kept), (off + 1).astype(np.float64)], axis=1).ravel()
-    time_ns = frame * (4 * NS_PER_MS) // 3
+    apart = 1 + np.arange(len(own.apart))
+    expected = float(apart @ own.apart)
+    drawn: list[Ints] = []
+    while sum(int(part.sum()) for part in drawn) < frames:
+        size = int(1.1 * frames / expected) + 16
+        drawn.append(rng.choice(apart, size=size, p=np.asarray(own.apart) / sum(own.apart)))
+    cycle = np.concatenate(drawn)
+    begin = np.cumsum(cycle) - cycle
+    cycle, begin = cycle[begin < frames], begin[begin < frames]
+    begin_ns = begin * (4 * NS_PER_MS) // 3
+    cycle_ns = (begin + cycle) * (4 * NS_PER_MS) // 3 - begin_ns
+    burst_ns = np.rint(terminal.at(own.burst_ms, rng.random(len(cycle))) * NS_PER_MS).astype(np.int64)
+    burst_ns = np.minimum(burst_ns, (cycle_ns * _FULLEST).astype(np.int64))
+    time_ns = np.stack([begin_ns, begin_ns + burst_ns], axis=1).ravel()
+    share = np.stack([cycle_ns / burst_ns, np.zeros(len(cycle))], axis=1).ravel()
     inside = time_ns < period_ns
     return time_ns[inside].astype(np.int64), share[inside]

@@ -21,7 +21,7 @@ from leogym.configs.nearest import instead
 from leogym.configs.output_file import whole_file
 from leogym.configs.strict import NonNegative, Positive, Probability, Range, Strict
 from leogym.configs.units import NS_PER_S
-from leogym.traces.capacity import starlink, uniform_steps
+from leogym.traces.capacity import terminal, uniform_steps
 from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION
 from leogym.traces.capacity.directions import Directions
 from leogym.traces.capacity.loss import ConstantLoss, GilbertElliott
@@ -39,14 +39,13 @@ DEFAULT_FOLDER = output_folder.RUNS / "traces"
 """The folder of traces whose place nobody names."""
 
 _STEPS: dict[str, Any] = {"capacity_mbps": uniform_steps.CAPACITY_MBPS, "rtt_ms": uniform_steps.RTT_MS}
-_DELAYS_MS = starlink.BASE_DELAY_MS
 PRESETS: dict[str, dict[str, Any]] = {
     "uniform-steps": _STEPS,
     # The same capacities and delays as without loss.
     "uniform-steps-lossy": {**_STEPS, "max_loss": 0.01},
-    "starlink": {"rtt_ms": (2 * _DELAYS_MS[0], 2 * _DELAYS_MS[1])},
+    **{name: {"model": name} for name in terminal.names()},
     # Five times the capacity, and a server farther away; both are assumptions.
-    "starlink-fast": {"rtt_ms": (30.0, 45.0), "capacity_scale": 5.0},
+    "starlink-fast": {"model": "starlink", "rtt_ms": (30.0, 45.0), "capacity_scale": 5.0},
     # A geostationary path; 144 Mbit/s is Viasat's downstream in "Evaluation of TCP HyStart over satellite".
     "geo": {"capacity_mbps": (144.0, 144.0), "rtt_ms": (600.0, 600.0), "period_s": 300.0},
     # "LeoTCP", section IV-D: hard handovers of 20 to 200 ms every 5 s.
@@ -61,6 +60,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Fields by preset name that differ from `SynthSpec`'s defaults."""
 
 _FLAGS = {
+    "model": "--model",
     "seed": "--seed",
     "duration_s": "--duration",
     "period_s": "--period-s",
@@ -88,12 +88,15 @@ class SynthSpec(Strict):
     duration_s: Annotated[float, Range(gt=0, le=86_400)] = 300.0
     period_s: Annotated[float, Range(ge=1, le=86_400)] = 15.0
     """Period of all draws."""
-    rtt_ms: tuple[Positive, Positive]
-    """Minimum and maximum base RTT, drawn uniformly; the one-way delay is half of it."""
+    model: str | None = None
+    """Parameters of a Starlink terminal: a name of `traces.capacity.terminal`, or a file."""
+    rtt_ms: tuple[Positive, Positive] | None = None
+    """Minimum and maximum base RTT, drawn uniformly; the one-way delay is half of it.
+    A terminal has its own."""
     capacity_mbps: tuple[NonNegative, NonNegative] | None = None
-    """Minimum and maximum capacity, both ways; ``starlink`` has its own."""
+    """Minimum and maximum capacity, both ways; a terminal has its own."""
     capacity_scale: Annotated[float, Range(ge=0.01, le=100)] = 1.0
-    """Factor on ``starlink``'s capacity."""
+    """Factor on a terminal's capacity."""
     max_loss: Probability = 0.0
     """Loss per packet, drawn uniformly from 0 to this."""
     outage_ms: NonNegative = 0.0
@@ -107,7 +110,7 @@ class SynthSpec(Strict):
     capacity_share: tuple[Share, Share] = (1.0, 1.0)
     """Factors on the capacity up and down."""
     terminal_at: Literal["from", "to"] = "to"
-    """The end with ``starlink``'s terminal: ``to`` makes from → to a download."""
+    """The end with the terminal: ``to`` makes from → to a download."""
     loss: Probability = 0.0
     loss_burst: str | None = None
 
@@ -130,6 +133,10 @@ class SynthSpec(Strict):
             raise ValueError("terminal_at: only starlink has a terminal")
         if not self.is_starlink and self.capacity_scale != 1.0:
             raise ValueError("capacity_scale: only starlink has a capacity of its own")
+        if self.is_starlink != (PRESETS[self.name].get("model") is not None):
+            raise ValueError("model: only starlink has a terminal")
+        if not self.is_starlink and self.rtt_ms is None:
+            raise ValueError("rtt_ms: must be given")
         if self.loss_burst is not None:
             parse_loss_burst(self.loss_burst)
         return self
@@ -137,7 +144,7 @@ class SynthSpec(Strict):
     @property
     def is_starlink(self) -> bool:
         """Whether the trace is a Starlink terminal's, with frames and reconfigurations."""
-        return self.name in ("starlink", "starlink-fast")
+        return self.model is not None
 
 
 def parse(fields: dict[str, Any], source: str) -> SynthSpec:
@@ -193,12 +200,13 @@ def models(spec: SynthSpec) -> dict[str, Model]:
     grid = Grid(round(spec.period_s * NS_PER_S))
     chosen: dict[str, Model] = {}
     if spec.is_starlink:
-        low_ms, high_ms = spec.rtt_ms
         chosen["capacity"] = Starlink(
             grid,
             spec.seed,
+            terminal.load(str(spec.model)),
             terminal_at=spec.terminal_at,
-            base_delay_ms=(low_ms / 2, high_ms / 2),
+            with_base=True,
+            rtt_ms=spec.rtt_ms,
             scale=spec.capacity_scale,
         )
     else:
@@ -278,6 +286,9 @@ def add(commands: Any) -> None:
         ),
     )
     parser.add_argument("name", help=", ".join(PRESETS))
+    parser.add_argument(
+        "--model", metavar="NAME|FILE", help="starlink's terminal; calibrate writes such a file"
+    )
     parser.add_argument("--seed", type=int, metavar="N", help="default 0")
     parser.add_argument("--duration", type=number, dest="duration_s", metavar="S", help="default 300")
     parser.add_argument("--period-s", type=number, metavar="S", help="period of all draws, default 15")
@@ -331,6 +342,13 @@ def _pair(text: str) -> Pair:
     return up, down
 
 
+def _terminal(text: str) -> str:
+    # A cached trace is named for its text, which a file of that name may outlive.
+    if text not in terminal.names():
+        raise argparse.ArgumentTypeError(f"{text!r}: must be one of {', '.join(terminal.names())}")
+    return text
+
+
 _NAMED: dict[str, Callable[[str], Any]] = {
     "duration_s": number,
     "period_s": number,
@@ -343,5 +361,6 @@ _NAMED: dict[str, Callable[[str], Any]] = {
     "extra_loss": _pair,
     "capacity_share": _pair,
     "loss": number,
+    "model": _terminal,
 }
 """Parsers of the fields that a trace's name may set."""
