@@ -85,7 +85,7 @@ PRESETS = (
         "leo/Starlink-v1",
         "a Starlink terminal: bursts, reconfigurations every 15 s, a buffer that drops its oldest packet",
         steps=500,
-        threshold=20.0,
+        threshold=5.0,
         scenario={**_TRACES, "paths": ["starlink"], "queue_packets": 487, "queue_kind": "head_drop"},
         arguments={"reward": "power"},
     ),
