@@ -1,6 +1,7 @@
 """``report.html``: one offline file with tables, figures, explanations and provenance."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,16 @@ from leogym.evaluation.figures import figure_module
 from leogym.evaluation.papers import table as claims
 from leogym.evaluation.papers.verdicts import Verdict, verdicts
 from leogym.evaluation.recorded.results import Results
-from leogym.evaluation.report import commands, first_screen, packing, path_maps, ranking, starved, time_series
+from leogym.evaluation.report import (
+    commands,
+    drawing,
+    first_screen,
+    packing,
+    path_maps,
+    ranking,
+    starved,
+    time_series,
+)
 from leogym.evaluation.report.tables import table
 from leogym.evaluation.runs import unannounced
 from leogym.results import figure_style
@@ -59,24 +69,18 @@ def write(results: Results) -> Path:
         write_atomically(folder / "claims.csv", claims.table(beside, results.quick).write_csv().encode())
     else:
         (folder / "claims.csv").unlink(missing_ok=True)
-    groups: dict[str, list[FigureGroup]] = {}
+    groups: dict[str, list[FigureGroup]] = {suite.name: [] for suite in results.suites}
     written = set()
     (folder / "figures").mkdir(exist_ok=True)
-    for suite in results.suites:
-        groups[suite.name] = []
-        for kind in suite.figures:
-            module = figure_module(kind)
-            panels = module.panels(results, suite)
-            inline = []
-            for panel in panels:
-                text = figure_style.svg(panel)
-                inline.append(figure_style.themed(text, panel.label))
-                write_atomically(folder / "figures" / f"{panel.name}.svg", text.encode())
-                written.add(f"{panel.name}.svg")
-            if inline:
-                groups[suite.name].append(
-                    FigureGroup(kind, module.TITLE, module.CAPTION, inline, columns_of(panels))
-                )
+    for suite, kind, panels in drawing.drawn(results):
+        for panel in panels:
+            write_atomically(folder / "figures" / f"{panel.name}.svg", panel.svg.encode())
+            written.add(f"{panel.name}.svg")
+        if panels:
+            module, inline = figure_module(kind), [panel.inline for panel in panels]
+            groups[suite.name].append(
+                FigureGroup(kind, module.TITLE, module.CAPTION, inline, columns_of(panels))
+            )
     for stale in (folder / "figures").iterdir():
         if stale.name not in written:
             stale.unlink()
@@ -85,7 +89,7 @@ def write(results: Results) -> Path:
     return path
 
 
-def columns_of(panels: list[figure_style.Panel]) -> int:
+def columns_of(panels: Sequence[figure_style.Panel | drawing.Drawn]) -> int:
     """Return the length of all rows of panels if it is equal and 2 or 3, else 0."""
     lengths = set(Counter(panel.row for panel in panels if panel.row).values())
     return lengths.pop() if lengths in ({2}, {3}) else 0

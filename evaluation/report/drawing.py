@@ -1,0 +1,67 @@
+"""Draw a report's figures, one process a core where they are many: each takes a good part of a second."""
+
+import multiprocessing
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+from leogym.configs.machine import cores
+from leogym.configs.suite import Suite
+from leogym.evaluation.figures import figure_module
+from leogym.evaluation.recorded.results import Results
+from leogym.results import figure_style
+
+FEW = 12
+"""Up to so many kinds of figures of suites are drawn here: a process takes seconds to start."""
+_results: Results | None = None
+"""Of a drawing process."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A panel as text."""
+
+    name: str
+    row: str
+    svg: str
+    """The content of its file."""
+    inline: str
+    """The element of the report."""
+
+
+def drawn(results: Results, few: int = FEW) -> Iterator[tuple[Suite, str, list[Drawn]]]:
+    """Yield each suite's panels of each kind, in the suites' order; the text does not depend on ``few``."""
+    wanted = [(suite, kind) for suite in results.suites for kind in suite.figures]
+    workers = min(cores(), len(wanted))
+    if len(wanted) <= few or workers < 2:
+        for suite, kind in wanted:
+            yield suite, kind, _draw(results, suite, kind)
+        return
+    assert not results.summary.is_empty()  # computed once, and sent along
+    # Spawn: a forked process would inherit locks of threads that do not exist in it.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, _begin, (results,)) as pool:
+        texts = pool.map(_draw_here, *zip(*wanted, strict=True))
+        for (suite, kind), panels in zip(wanted, texts, strict=True):
+            yield suite, kind, panels
+
+
+def _begin(results: Results) -> None:
+    """Take the results; leave Ctrl-C to the process that writes the report."""
+    global _results
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _results = results
+
+
+def _draw_here(suite: Suite, kind: str) -> list[Drawn]:
+    assert _results is not None
+    return _draw(_results, suite, kind)
+
+
+def _draw(results: Results, suite: Suite, kind: str) -> list[Drawn]:
+    panels = []
+    for panel in figure_module(kind).panels(results, suite):
+        text = figure_style.svg(panel)
+        panels.append(Drawn(panel.name, panel.row, text, figure_style.themed(text, panel.label)))
+    return panels
