@@ -35,7 +35,8 @@ def test_right_hints_tell_every_reconfiguration_and_hints_that_are_off_by_5_s_no
         assert (right.precision, right.recall) == (1.0, 1.0)
         assert right.lag_s == pytest.approx(-lead_s, abs=0.05)
         assert (wrong.precision, wrong.recall, wrong.lag_s) == (0.0, 0.0, None)
-    # A probe sees what happens, and does not ask for hints. Many of this terminal's changes hardly move the base RTT.
+    # A probe sees what happens, and does not ask for hints. Many of this terminal's changes hardly move the
+    # base RTT.
     probe = by["RTT alone, 1 Mbit/s", None]
     assert probe.precision == 1.0
     assert probe.recall is not None
