@@ -21,6 +21,7 @@ from leogym.evaluation import listed
 from leogym.evaluation.cache import folder as cache
 from leogym.evaluation.carrying_out import carry_out
 from leogym.evaluation.compare import command as compare
+from leogym.evaluation.leobench import command as leobench
 from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.recorded import description, invalid, setup
 from leogym.evaluation.recorded.results import Results
@@ -50,7 +51,8 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         prog=program,
         description="Run suites and scenarios with the schemes given and write tables, figures and a report.",
         epilog=f"{program} compare RUN_A RUN_B shows what changed between two evaluations; "
-        f"{program} report DIR writes an evaluation's report again.",
+        f"{program} report DIR writes an evaluation's report again; {program} leobench ENTRY judges by a "
+        "benchmark.",
         examples=EXAMPLES,
     )
     add = found.add_argument
@@ -129,6 +131,8 @@ def run(arguments: Sequence[str], program: str = PROGRAM) -> int:
         return compare.run(arguments[1:], program)
     if arguments[:1] == ["report"]:
         return report_again(arguments[1:], program)
+    if arguments[:1] == ["leobench"]:
+        return leobench.run(arguments[1:], program)
     options = parser(program).parse_args(arguments)
     if options.list:
         for line in listed.lines():

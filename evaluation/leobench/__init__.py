@@ -1,0 +1,1 @@
+"""LeoBench: versions as data, judging, results and the scoreboard; see docs/leobench.md."""

@@ -1,0 +1,148 @@
+"""The result of an entry: one JSON file per entry, version and split, checked against a schema."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from leogym.configs.errors import InputError, one_line
+from leogym.configs.strict import Probability, Range, Strict
+from leogym.evaluation.leobench.version import Part
+from leogym.results import intervals
+
+FORMAT = "leobench-result"
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Estimate(Strict):
+    """A value with its 95 % bootstrap interval over runs; without one if there are too few runs."""
+
+    value: Annotated[float, Range()]
+    low: Annotated[float, Range()] | None
+    high: Annotated[float, Range()] | None
+    runs: Annotated[int, Range(ge=1)]
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Estimate:
+        if (self.low is None) != (self.high is None):
+            raise ValueError("low and high: give both or neither")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError("low: must be at most high")
+        return self
+
+    @classmethod
+    def of(cls, found: intervals.Interval) -> Estimate:
+        """Convert an interval; NaN bounds are none."""
+        known = math.isfinite(found.low) and math.isfinite(found.high)
+        low, high = (found.low, found.high) if known else (None, None)
+        return cls(value=found.mean, low=low, high=high, runs=found.n)
+
+
+class Entry(Strict):
+    """What was judged."""
+
+    name: Annotated[str, Field(pattern=r"^[\w.+-]+$")]
+    kind: Literal["scheme", "policy", "class", "library"]
+    sha256: Sha256 | None
+    """Of the policy's or the program's files; a classic scheme is part of the simulator."""
+    about: str
+
+
+class Judged(Strict):
+    """The version and the split that the entry was judged on."""
+
+    version: str
+    status: Literal["draft", "frozen"]
+    """Results of a draft are not comparable with those of another day."""
+    files_sha256: Sha256
+    """Of the version's files."""
+    split: Literal["dev", "judge"]
+    seed: Annotated[int, Range(ge=0)]
+    """The judging's seed, as given; for "dev", the version's."""
+    traces: dict[str, Sha256]
+
+
+class JudgedRun(Strict):
+    """A run and its value in each part that its suite measures."""
+
+    suite: str
+    scenario: str
+    repeat: Annotated[int, Range(ge=0)]
+    values: dict[Part, Probability]
+    failed: str | None = None
+    """How the entry failed in this run, in one line; all its values are then 0."""
+
+
+class Circumstances(Strict):
+    """What may differ between two judgings of the same entry, version, split and seed."""
+
+    date: str
+    seconds: Annotated[float, Range(ge=0)]
+    command: str
+    commit: str | None
+    core_sha256: Sha256
+    """Of the simulator's binary, which compilers change without changing its results."""
+    versions: dict[str, str]
+    platform: str
+    processor: str
+    cores: Annotated[int, Range(ge=1)]
+
+
+class Result(Strict):
+    """An entry's result."""
+
+    format: Literal["leobench-result"] = FORMAT
+    format_version: Literal[1] = 1
+    entry: Entry
+    judged: Judged
+    score: Estimate
+    parts: dict[Part, Estimate]
+    suites: dict[str, dict[Part, Probability]]
+    runs: list[JudgedRun]
+    circumstances: Circumstances
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file: version, split and entry."""
+        split = self.judged.split if self.judged.split == "dev" else f"judge-{self.judged.seed}"
+        return f"{self.judged.version}--{split}--{self.entry.name}.json"
+
+    @property
+    def failures(self) -> int:
+        """The number of runs in which the entry failed."""
+        return sum(run.failed is not None for run in self.runs)
+
+    def strata(self, part: Part) -> dict[str, list[float]]:
+        """Return the runs' values of a part by suite."""
+        found: dict[str, list[float]] = {}
+        for run in self.runs:
+            if part in run.values:
+                found.setdefault(run.suite, []).append(run.values[part])
+        return found
+
+
+def encode(result: Result) -> bytes:
+    """Return the file's bytes; two judgings of one seed differ only in ``circumstances``."""
+    return (json.dumps(result.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def read(path: Path) -> Result:
+    """Return the result in a file; an `InputError` names file, field and rule."""
+    try:
+        data: Any = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+    try:
+        return Result.model_validate(data)
+    except ValidationError as error:
+        raise InputError(one_line(str(path), error)) from None
+
+
+def read_all(folder: Path) -> list[Result]:
+    """Return all results in a folder, best first."""
+    found = [read(path) for path in sorted(folder.glob("*.json"))]
+    return sorted(found, key=lambda one: (-one.score.value, one.entry.name))

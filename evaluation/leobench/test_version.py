@@ -1,0 +1,107 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from leogym.configs.errors import InputError
+from leogym.evaluation.leobench import __main__ as command
+from leogym.evaluation.leobench import freezing, made_up, scoring, split, version
+from leogym.evaluation.leobench.version import PARTS
+
+
+@pytest.mark.parametrize("name", version.names())
+def test_a_version_is_whole_and_a_frozen_one_has_not_moved(name: str) -> None:
+    found = version.load(name)
+    assert found.name == name
+    assert len(set(found.description.paths)) == len(found.description.paths)
+    for suite in found.suites:
+        assert set(found.measures(suite.name)) <= set(PARTS)
+        assert version.values_of(suite)
+    if found.status == "frozen":
+        assert freezing.moved(found) == []
+
+
+def test_v1_runs_18_paths_and_every_suite_of_its_issue() -> None:
+    found = version.load("v1")
+    assert len(found.description.paths) == 18
+    assert {suite.name for suite in found.suites} == {
+        *("leo-single", "leo-pair", "responsiveness", "handover", "starlink"),
+        *("startup", "fairness", "coexistence", "geo", "static"),
+    }
+
+
+def test_a_frozen_version_tells_what_moved_and_is_never_frozen_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(version, "FOLDER", tmp_path)
+    folder = made_up.write(tmp_path / "tiny")
+    with pytest.raises(InputError, match="tiny: is a draft"):
+        command.run(["check", "tiny"])
+    assert command.run(["freeze", "tiny"]) == 0
+    assert version.load("tiny").status == "frozen"
+    assert command.run(["check", "tiny"]) == 0
+    with pytest.raises(InputError, match="tiny is frozen: a change needs a new version"):
+        command.run(["freeze", "tiny"])
+
+    # A change of the simulator's results: the queue of one suite is larger than its file says.
+    original: Callable[..., dict[str, str]] = freezing.behaviour
+    larger = made_up.SUITES["two"].replace("bdp: 1.0", "bdp: 2.0")
+    (folder / "two.yaml").write_text(larger)
+    changed = split.dev(version.load("tiny"))
+    (folder / "two.yaml").write_text(made_up.SUITES["two"])
+    monkeypatch.setattr(freezing, "behaviour", lambda found, _: original(found, changed))
+    capsys.readouterr()
+    assert command.run(["check", "tiny"]) == 1
+    assert capsys.readouterr().out == "behaviour: two/20 ms/cubic: moved\n"
+    monkeypatch.undo()
+    monkeypatch.setattr(version, "FOLDER", tmp_path)
+
+    # A comment changes a file, but no number.
+    (folder / "two.yaml").write_text("# a comment\n" + made_up.SUITES["two"])
+    assert freezing.moved(version.load("tiny")) == ["files: two.yaml: moved"]
+    frozen = json.loads((folder / "frozen.json").read_text())
+    assert list(frozen["behaviour"]) == ["alone/sd-ny-isl/cubic", "transfer/30 kB/cubic", "two/20 ms/cubic"]
+    assert list(frozen["traces"]) == ["sd-ny-isl"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("dev_seed: 1", "dev_seed: -1", "version.yaml: dev_seed: "),
+        ("1 / delay_inflation", "1 / delay", "alone.yaml: delay: delay is neither a metric nor a value"),
+        ("1 / delay_inflation", "__import__('os')", "alone.yaml: delay: .* may contain only numbers"),
+        ('{startup: "min(1, 0.1 / completion_s)"}', "{delay: power}", "suites: none measures startup"),
+        ("file: two.yaml", "file: alone.yaml", "two are called alone"),
+        ("file: two.yaml", "file: two.yaml\n    paths: true", "two.yaml: has no grid key path"),
+    ],
+)
+def test_a_wrong_version_is_refused_by_file_field_and_rule(
+    tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    folder = made_up.write(tmp_path)
+    (folder / "version.yaml").write_text(made_up.VERSION.replace(old, new))
+    with pytest.raises(InputError, match=told):
+        version.load(folder)
+
+
+def test_the_score_is_the_geometric_mean_of_parts_that_weigh_suites_equally() -> None:
+    values = {
+        "efficiency": {"a": [0.9, 0.9, 0.9, 0.1], "b": [0.5]},
+        "robustness": {"a": [0.9, 0.9, 0.9, 0.1]},
+    }
+    found = scoring.parts(values)
+    assert found["efficiency"].mean == pytest.approx((0.9 + 0.5) / 2)
+    assert found["robustness"].mean == pytest.approx(0.1)
+    assert scoring.score(values).mean == pytest.approx(100 * (0.7 * 0.1) ** 0.5)
+    assert scoring.suites(values)["b"] == {"efficiency": 0.5}
+    nothing = {**values, "fairness": {"a": [0.0, 0.0]}}
+    assert scoring.score(nothing).mean == 0.0
+
+
+def test_a_run_counts_its_flows_mean_and_nothing_where_a_metric_is_undefined() -> None:
+    rows = [{"goodput_ratio": 0.5, "completion_s": 2.0}, {"goodput_ratio": 0.7, "completion_s": None}]
+    measures = {"fairness": "goodput_ratio", "startup": "ideal_s / completion_s", "delay": "2 * ideal_s"}
+    found = scoring.values_of_run(rows, measures, {"ideal_s": 1.0})
+    assert found == {"fairness": pytest.approx(0.6), "startup": 0.0, "delay": 1.0}
+    assert scoring.values_of_run(rows[:1], measures, {"ideal_s": 1.0})["startup"] == 0.5

@@ -1,0 +1,179 @@
+"""A version of the benchmark: its suites, seeds, measures and limits, as the files of a folder."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from leogym.configs import arithmetic
+from leogym.configs import suite as suites
+from leogym.configs.errors import InputError, one_line
+from leogym.configs.nearest import instead
+from leogym.configs.strict import Positive, Range, Strict
+from leogym.configs.suite import Suite
+from leogym.evaluation.entries.process import Limits
+from leogym.results.metrics import METRICS
+
+FOLDER = Path(suites.__file__).parent / "leobench"
+FROZEN = "frozen.json"
+Part = Literal["efficiency", "delay", "fairness", "coexistence", "startup", "robustness"]
+PARTS: tuple[Part, ...] = ("efficiency", "delay", "fairness", "coexistence", "startup", "robustness")
+ONE_OR_MORE = Annotated[int, Range(ge=1)]
+
+
+class Judge(Strict):
+    """What the paths of a judge split are drawn from."""
+
+    isl: ONE_OR_MORE
+    bent_pipe: ONE_OR_MORE
+    isl_cities: Annotated[list[str], Field(min_length=2)]
+    bent_pipe_cities: Annotated[list[str], Field(min_length=2)]
+    isl_constellations: Annotated[list[str], Field(min_length=1)]
+    bent_pipe_constellations: Annotated[list[str], Field(min_length=1)]
+    years: Positive
+    """Epochs lie in so many years from 2000 on."""
+    duration_s: Positive
+    """Of a path trace."""
+
+
+class Bounds(Strict):
+    """What a program may use, see `evaluation.entries.process.Limits`."""
+
+    memory_mb: ONE_OR_MORE
+    answer_s: Positive
+    decision_cpu_ms: Positive
+
+
+class Behaviour(Strict):
+    """The runs whose results are hashed: the first scenario of each suite, shortened, with these schemes."""
+
+    schemes: Annotated[list[str], Field(min_length=1)]
+    duration_s: Positive
+
+
+class Measured(Strict):
+    """A suite, and how a run of it counts in the parts of the score."""
+
+    file: Annotated[str, Field(pattern=r"^[\w-]+\.yaml$")]
+    paths: bool = False
+    """Whether the version's paths replace the values of the suite's grid key ``path``."""
+    measures: Annotated[dict[Part, str], Field(min_length=1)]
+    """An expression per part, from 0 to 1, of the run's metrics and of the suite's values."""
+
+
+class Description(Strict):
+    """The file ``version.yaml``."""
+
+    name: Annotated[str, Field(pattern=r"^[\w.-]+$")]
+    title: str
+    dev_seed: Annotated[int, Range(ge=0)]
+    paths: Annotated[list[str], Field(min_length=1)]
+    judge: Judge
+    limits: Bounds
+    suites: Annotated[list[Measured], Field(min_length=1)]
+    behaviour: Behaviour
+
+    @model_validator(mode="after")
+    def _parts(self) -> Description:
+        if missing := [part for part in PARTS if not any(part in one.measures for one in self.suites)]:
+            raise ValueError(f"suites: none measures {missing[0]}")
+        return self
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version, read from its folder."""
+
+    folder: Path
+    description: Description
+    suites: tuple[Suite, ...]
+    """In the order of ``description.suites``."""
+
+    @property
+    def name(self) -> str:
+        """The version's name, such as ``v1``."""
+        return self.description.name
+
+    @property
+    def status(self) -> Literal["draft", "frozen"]:
+        """Whether the version is frozen, so that its results stay comparable."""
+        return "frozen" if (self.folder / FROZEN).is_file() else "draft"
+
+    @property
+    def limits(self) -> Limits:
+        """What a program may use."""
+        return Limits(**self.description.limits.model_dump())
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """SHA-256 of each file that defines the version, by name."""
+        names = ["version.yaml", *(one.file for one in self.description.suites)]
+        return {name: hashlib.sha256((self.folder / name).read_bytes()).hexdigest() for name in names}
+
+    @property
+    def sha256(self) -> str:
+        """The hash of all its files."""
+        return hashlib.sha256("".join(self.files.values()).encode()).hexdigest()
+
+    def measures(self, suite: str) -> dict[Part, str]:
+        """Return the expressions of the suite ``suite`` by part."""
+        pairs = zip(self.suites, self.description.suites, strict=True)
+        return next(measured.measures for one, measured in pairs if one.name == suite)
+
+
+def names() -> list[str]:
+    """Return the names of all versions that come with LeoGym."""
+    return sorted(path.parent.name for path in FOLDER.glob("*/version.yaml"))
+
+
+def load(name: str | Path) -> Version:
+    """Return the version called ``name``, or the one in the folder ``name``.
+
+    Raises:
+        InputError: there is none, or one of its files is invalid.
+    """
+    folder = name if isinstance(name, Path) else FOLDER / name
+    if not (folder / "version.yaml").is_file():
+        raise InputError(f"leobench: {name}: no such version {instead(str(name), names())}")
+    description = _parsed(folder / "version.yaml")
+    found = tuple(suites.load(str(folder / one.file)) for one in description.suites)
+    for one, measured in zip(found, description.suites, strict=True):
+        _check(one, measured, folder / "version.yaml")
+    if twice := {one.name for one in found if [each.name for each in found].count(one.name) > 1}:
+        raise InputError(f"{folder / 'version.yaml'}: suites: two are called {min(twice)}")
+    return Version(folder, description, found)
+
+
+def values_of(suite: Suite) -> dict[str, dict[str, Any]]:
+    """Return the values of each of a suite's scenarios, by the scenario's name."""
+    return {case.scenario.name: dict(case.values) for case in suite.cases("cubic")}
+
+
+def _parsed(path: Path) -> Description:
+    try:
+        return Description.model_validate(yaml.safe_load(path.read_text("utf-8")))
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: {' '.join(str(error).split())}") from None
+    except ValidationError as error:
+        raise InputError(one_line(str(path), error)) from None
+
+
+def _check(suite: Suite, measured: Measured, path: Path) -> None:
+    if measured.paths and "path" not in suite.grid:
+        raise InputError(f"{path}: suites: {measured.file}: has no grid key path for the version's paths")
+    known = {*METRICS, *next(iter(values_of(suite).values()))}
+    for part, expression in measured.measures.items():
+        try:
+            unknown = sorted(arithmetic.names(expression) - known)
+        except ValueError as error:
+            raise InputError(f"{path}: suites: {measured.file}: {part}: {error}") from None
+        if unknown:
+            raise InputError(
+                f"{path}: suites: {measured.file}: {part}: {unknown[0]} is neither a metric nor a value"
+            )
