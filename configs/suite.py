@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent / "suites"
 LISTED_BY = "leogym evaluate --list"
 """The command that lists all suites, scenarios, schemes and backends."""
 
-Value = int | float | str
+Value = bool | int | float | str
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)] | Annotated[str, Field(pattern=r"^\$\w+$")]
 Metric = Literal[
     "goodput_mbps",

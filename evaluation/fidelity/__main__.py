@@ -16,6 +16,9 @@ from leogym.evaluation.fidelity import (
     QUEUEING,
     RATIO,
     SHARE,
+    STRICT,
+    STRICT_DRAWS,
+    STRICT_QUEUEING,
     Comparison,
     Fidelity,
     compare,
@@ -157,12 +160,21 @@ def main() -> int:
             f"{one.kernel:.2f} (means over {one.runs} runs){_star(one.simulator - one.kernel, SHARE)}",
             highlight=False,
         )
-    for one in queueing(compare([run for run in runs if run.suite == QUEUES])):
-        console.print(
-            f"{one.scheme} on {one.scenario}: {one.simulator_ms:.1f} ms of queueing, on the kernel "
-            f"{one.kernel_ms:.1f} ms (means over {one.runs} runs){_star(one.error, QUEUEING)}",
-            highlight=False,
-        )
+    for suite in (QUEUES, *STRICT):
+        bound, draws = (STRICT_QUEUEING, STRICT_DRAWS) if suite in STRICT else (QUEUEING, 1)
+        for one in queueing(compare(redrawn([run for run in runs if run.suite == suite], draws))):
+            console.print(
+                f"{one.scheme} on {one.scenario}: {one.simulator_ms:.1f} ms of queueing, on the kernel "
+                f"{one.kernel_ms:.1f} ms (means over {one.runs} runs and {one.runs // draws} on the kernel)"
+                f"{_star(one.error, bound)}",
+                highlight=False,
+            )
+            if one.kernel_marked:
+                console.print(
+                    f"  {one.simulator_marked:.0f} marked packets, on the kernel {one.kernel_marked:.0f}"
+                    f"{_star(one.marks_error, bound)}",
+                    highlight=False,
+                )
     bottlenecks = [run for run in runs if run.suite == BOTTLENECKS]
     for one in crossings(compare(redrawn(bottlenecks, DRAWS))):
         console.print(

@@ -24,6 +24,8 @@ class Comparison:
 
     run: GoldenRun
     simulated: list[FlowFigures]
+    simulated_marked: int = 0
+    """Packets that the simulator's queues marked."""
 
     @property
     def goodput(self) -> float:
@@ -65,8 +67,11 @@ class Comparison:
 
 def compare(runs: Sequence[GoldenRun]) -> list[Comparison]:
     """Simulate the kernel's runs."""
-    figures = simulate([run.scenario for run in runs])
-    return [Comparison(run, found) for run, found in zip(runs, figures, strict=True)]
+    logs = _logs([run.scenario for run in runs])
+    return [
+        Comparison(one, _figures(log), sum(link["marked_packets"] for link in log.links))
+        for one, log in zip(runs, logs, strict=True)
+    ]
 
 
 def redrawn(runs: Sequence[GoldenRun], times: int) -> list[GoldenRun]:
@@ -91,15 +96,20 @@ BUFFERS = {name: tuple(map(int, SETTINGS[name].split())) for name in ("tcp_rmem"
 
 def simulate(scenarios: Sequence[Scenario]) -> list[list[FlowFigures]]:
     """Simulate scenarios with the kernel's buffers; return each one's flows' figures."""
-    found = []
-    for log in run([_with_buffers(scenario) for scenario in scenarios], SERIES_MS):
-        series = log.flow_series
-        figures = []
-        for flow in log.flows:
-            mine = series["flow"] == flow["flow"]
-            figures.append(golden.figures_of(flow, {name: column[mine] for name, column in series.items()}))
-        found.append(figures)
-    return found
+    return [_figures(log) for log in _logs(scenarios)]
+
+
+def _logs(scenarios: Sequence[Scenario]) -> list[leosim.RunLog]:
+    return run([_with_buffers(scenario) for scenario in scenarios], SERIES_MS)
+
+
+def _figures(log: leosim.RunLog) -> list[FlowFigures]:
+    series = log.flow_series
+    figures = []
+    for flow in log.flows:
+        mine = series["flow"] == flow["flow"]
+        figures.append(golden.figures_of(flow, {name: column[mine] for name, column in series.items()}))
+    return figures
 
 
 def run(scenarios: Sequence[Scenario], series_ms: float) -> list[leosim.RunLog]:

@@ -17,7 +17,7 @@ from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
 from leogym.configs.scenario import Scenario, parse
 from leogym.evaluation.recorded.results import Results
-from leogym.evaluation.recorded.series import files_of
+from leogym.evaluation.recorded.series import files_of, summaries_of
 from leogym.evaluation.recorded.store import file_name
 from leogym.evaluation.runs.backends import SERIES_MS
 from leogym.results.metrics import PAYLOAD_SHARE
@@ -53,6 +53,8 @@ class GoldenRun:
     """The scheme under test, or the scenario's schemes joined by ``+``."""
     scenario: Scenario
     flows: list[FlowFigures]
+    marked_packets: int | None = None
+    """Packets that the links' queues marked; None if no flow supports ECN."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ def read(path: Path) -> Golden:
             run["scheme"],
             parse(run["scenario"], str(path)),
             [FlowFigures(**flow) for flow in run["flows"]],
+            run.get("marked_packets"),
         )
         for run in data["runs"]
     ]
@@ -98,6 +101,7 @@ def write(path: Path, golden: Golden) -> None:
                 "scheme": run.scheme,
                 "scenario": run.scenario.model_dump(mode="json", exclude_defaults=True),
                 "flows": [asdict(flow) for flow in run.flows],
+                **({} if run.marked_packets is None else {"marked_packets": run.marked_packets}),
             }
         )
         for run in golden.runs
@@ -126,12 +130,16 @@ def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden
         }
         scenario = template.model_copy(update={"seed": first["seed"], "links": links})
         stem = file_name(suite, str(name), str(scheme), int(str(repeat)))
-        series = pl.read_parquet(files_of(results.folder, stem)["flows"])
+        files = files_of(results.folder, stem)
+        series = pl.read_parquet(files["flows"])
         figures = [
             figures_of(row, series.filter(pl.col("flow") == row["flow"]).to_dict(as_series=False))
             for row in flows.iter_rows(named=True)
         ]
-        runs.append(GoldenRun(suite, str(scheme), scenario, figures))
+        marked = None
+        if any(flow.ecn not in (False, "none") for flow in scenario.flows):
+            marked = sum(link["marked_packets"] for link in summaries_of(files["links"]))
+        runs.append(GoldenRun(suite, str(scheme), scenario, figures, marked))
     told = results.description
     provenance = {
         "kernel": guest["kernel"],

@@ -1,4 +1,4 @@
-"""Compare queueing delays in the simulator with those on the kernel."""
+"""Compare queueing delays and marks in the simulator with those on the kernel."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +19,16 @@ class Queueing:
     runs: int
     simulator_ms: float
     kernel_ms: float
+    simulator_marked: float
+    kernel_marked: float
+    """Packets that the queues marked, on average; 0 without ECN."""
+
+    @property
+    def marks_error(self) -> float:
+        """Of the marks, relative to the kernel; 0 if nothing is marked on either."""
+        if not self.kernel_marked:
+            return 0.0 if not self.simulator_marked else float("inf")
+        return self.simulator_marked / self.kernel_marked - 1
 
     @property
     def error(self) -> float:
@@ -28,19 +38,15 @@ class Queueing:
 
 def queueing(compared: Sequence[Comparison]) -> list[Queueing]:
     """Return the delays by scenario and scheme, of comparisons whose flows have RTTs."""
-    groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    groups: dict[tuple[str, str], list[tuple[float, float, int, int]]] = {}
     for one in compared:
         ours, theirs = _delay_ms(one.simulated[0]), _delay_ms(one.run.flows[0])
         if ours is not None and theirs is not None:
-            groups.setdefault((one.run.scenario.name, one.run.scheme), []).append((ours, theirs))
+            marked = (one.simulated_marked, one.run.marked_packets or 0)
+            groups.setdefault((one.run.scenario.name, one.run.scheme), []).append((ours, theirs, *marked))
     return [
-        Queueing(
-            *group,
-            len(delays),
-            sum(ours for ours, _ in delays) / len(delays),
-            sum(theirs for _, theirs in delays) / len(delays),
-        )
-        for group, delays in groups.items()
+        Queueing(*group, len(found), *(sum(column) / len(found) for column in zip(*found, strict=True)))
+        for group, found in groups.items()
     ]
 
 

@@ -23,6 +23,8 @@ from leogym.results.measurement import Measurement
 
 METADATA_KEY = "leogym"
 """Key of the JSON description in a Parquet file's metadata."""
+LINKS_KEY = "leogym_links"
+"""Key of the links' summaries, as JSON, in the metadata of ``series/links``."""
 
 KINDS = ("flows", "links")
 IDENTITY = ["suite", "scenario", "scheme", "backend", "repeat"]
@@ -35,6 +37,12 @@ def files_of(evaluation: Path, name: str) -> dict[str, Path]:
     Each kind has its own folder, because readers take all files of a folder for one table.
     """
     return {kind: evaluation / "series" / kind / f"{name}.parquet" for kind in KINDS}
+
+
+def summaries_of(links: Path) -> list[dict[str, Any]]:
+    """Return the summaries of a run's links from ``series/links/NAME.parquet``; earlier ones kept none."""
+    kept = (pq.read_metadata(links).metadata or {}).get(LINKS_KEY.encode())
+    return json.loads(kept) if kept is not None else []
 
 
 def require_apart(evaluation: Path) -> None:
@@ -81,6 +89,8 @@ class SeriesWriter:
         flows = {"flow_scheme": schemes[part.flow_series["flow"]], **part.flow_series}
         for kind, columns in zip(KINDS, (flows, links), strict=True):
             self._append(kind, pl.DataFrame(columns))
+        if part.links:
+            self._summarise(json.dumps(part.links, default=int))
         self.parts += 1
 
     def copy(self, files: Mapping[str, bytes]) -> None:
@@ -92,6 +102,8 @@ class SeriesWriter:
                     table = pl.from_arrow(file.read_row_group(group))
                     assert isinstance(table, pl.DataFrame)
                     self._append(kind, table.drop(IDENTITY))
+                if (summary := (file.metadata.metadata or {}).get(LINKS_KEY.encode())) is not None:
+                    self._summarise(summary.decode())
         except (KeyError, ArrowException, pl.exceptions.PolarsError) as error:
             raise ValueError(f"invalid series: {error}") from None
 
@@ -102,6 +114,9 @@ class SeriesWriter:
                 self._temporary[kind], table.schema.with_metadata(self._metadata), compression="zstd"
             )
         self._writers[kind].write_table(table, row_group_size=max(1, len(table)))
+
+    def _summarise(self, links: str) -> None:
+        self._writers["links"].add_key_value_metadata({LINKS_KEY: links})
 
     def finish(self) -> None:
         """Rename the files into place once their bytes are on disk."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from leogym.kernel_bridge.inside import preparation, scenario
 from leogym.kernel_bridge.inside.guest_boot import PROGRESS_FD
 from leogym.kernel_bridge.inside.session import (
+    MARKS,
     Branch,
     GuestResult,
     GuestSession,
@@ -97,6 +98,22 @@ class WiredRun(GuestRun):
         for queue, log in zip(self.wires.logged, self.queue_logs, strict=True):
             logged += [*queue, log]
         return self.start_shell(["/bin/queue_log", *logged])
+
+    def carry_out(self) -> GuestResult:
+        """Return the run's result; write how many packets each link's queue has marked, beside its log."""
+        found = super().carry_out()
+        for place, (outside, inside) in self.wires.queued.items():
+            # Data with CE that came out of the link, without those that came to it.
+            marked = self.marked_packets(outside) - self.marked_packets(inside)
+            Path(self.queue_logs[place]).with_suffix(MARKS).write_text(str(marked))
+        return found
+
+    def marked_packets(self, level: int) -> int:
+        """Return the number of packets with CE that a level has received."""
+        command = [*self.enter(level), "/bin/busybox", "cat", "/proc/net/netstat"]
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        names, counts = (line.split() for line in told.splitlines() if line.startswith("IpExt:"))
+        return int(counts[names.index("InCEPkts")])
 
     def start_branch(self, branch: Branch) -> subprocess.Popen[bytes]:
         """Make a branch's link."""

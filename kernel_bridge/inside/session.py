@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 Role = Literal["send", "receive"]
+MARKS = ".marks"
+"""Suffix of the file, beside a queue's log, with the number of packets that the queue marked."""
 
 
 class Server(TypedDict):

@@ -56,6 +56,8 @@ class Wires:
         self.levels: list[Level] = []
         self.logged: list[tuple[str, str, str]] = []
         # Namespace, device and handle of each link's queue, and of its losses if it has any.
+        self.queued: dict[int, tuple[int, int]] = {}
+        # The levels outside and inside each link with a queue, by the queue's place in `logged`.
         self._address = address
         self._hops: list[list[Hop]] = [[]]  # each level's hops from the level outside it
         self._pairs = 0
@@ -105,6 +107,7 @@ class Wires:
                 name, out, f"parent {parent} handle 2:", f"tbf rate {capacity['rate_bps']}bit {bucket}"
             )
             self._qdisc(name, out, "parent 2:1 handle 3:", " ".join(capacity["queue"]))
+            self.queued[len(self.logged)] = (outside, level)
             self.logged += [(namespace(name), out, "2"), *losses]
         self._hops.append(hops)
         # Every level farther outside needs a route to the new one.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from leogym.configs.errors import InputError
 from leogym.configs.queue import Queue
-from leogym.kernel_bridge.inside.session import Wire
+from leogym.kernel_bridge.inside.session import MARKS, Wire
 from leogym.kernel_bridge.lab import image, qemu
 from leogym.kernel_bridge.runner.leo_links import LeoLinks
 from leogym.kernel_bridge.runner.link_shells import Folders, LinkEvents, LinkShells, Origin
@@ -155,7 +155,7 @@ class Wires:
             dropped_packets=dropped[dropped > 0],
             loss_ns=lost_at[lost > 0],
             lost_packets=lost[lost > 0],
-            marked_packets=0,
+            marked_packets=int(shells.logs[0].with_suffix(MARKS).read_text()),
             lead_ns=0,
             delay_lead_ns=0,
             late=None,

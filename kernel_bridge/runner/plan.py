@@ -25,6 +25,11 @@ PACKET_BYTES = 1500
 HOST_JITTER_US = 1_000.0
 """Jitter above this is a property of the path, not of a host."""
 
+ECN_BACKEND = "lab"
+"""The backend whose hosts' ECN a scenario sets; others keep the host's setting."""
+_TCP_ECN = {"True": "1", "classic": "1", "accurate": "3"}
+"""Linux's ``tcp_ecn``: ECN in both directions as in RFC 3168, or as in RFC 9768 (from Linux 7.0 on)."""
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -91,8 +96,8 @@ class Plan:
     flows: tuple[PlannedFlow, ...]
     ack_jitter_ns: int = 0
     """Maximum extra delay of ACKs; 0 leaves it to the hosts."""
-    buffers: Mapping[str, str] = field(default_factory=dict)
-    """The scenario's ``tcp_rmem`` and ``tcp_wmem`` for all flows, as Linux writes them."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The scenario's ``tcp_rmem``, ``tcp_wmem`` and ``tcp_ecn`` for all flows, as Linux writes them."""
 
     def links_of(self, flow: PlannedFlow) -> tuple[PlannedLink, ...]:
         """Return the links that a flow crosses."""
@@ -122,7 +127,7 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
             raise InputError(f"{where}: flows.{index}.arrivals: this backend supports no random arrivals")
         if flow.on_off is not None and flow.scheme != DATAGRAMS:
             raise InputError(f"{where}: flows.{index}.on_off: this backend supports it only for udp")
-        if flow.ecn not in (False, "none"):
+        if flow.ecn not in (False, "none") and backend != ECN_BACKEND:
             raise InputError(f"{where}: flows.{index}.ecn: this backend uses the host's setting")
         if flow.scheme not in schemes:
             raise InputError(
@@ -159,7 +164,7 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
         tuple(links),
         tuple(_flows(scenario, names)),
         ack_jitter_ns(scenario),
-        _buffers(scenario, where),
+        _buffers(scenario, where) | _ecn(scenario, where),
     )
 
 
@@ -183,6 +188,20 @@ def _buffers(scenario: Scenario, where: str) -> dict[str, str]:
         if (sizes := next(iter(given), None)) is not None:
             found[name] = " ".join(map(str, sizes))
     return found
+
+
+def _ecn(scenario: Scenario, where: str) -> dict[str, str]:
+    """Return TCP's setting of ECN, if flows ask for it.
+
+    Raises:
+        InputError: they differ, but Linux has one setting per host.
+    """
+    given = [flow.ecn for flow in scenario.flows if flow.scheme != DATAGRAMS]
+    if all(ecn in (False, "none") for ecn in given):
+        return {}
+    if any(ecn != given[0] for ecn in given) or (setting := _TCP_ECN.get(str(given[0]))) is None:
+        raise InputError(f"{where}: flows: ecn: must be the same for all flows and both ends, as on one host")
+    return {"tcp_ecn": setting}
 
 
 def chain(routes: Sequence[Sequence[str]], where: str) -> list[str]:

@@ -107,7 +107,7 @@ def describe(
         "lead_ns": round(LEAD_S * NS_PER_S),
         "start_s": START_S,
         "duration_ns": planned.duration_ns,
-        "settings": dict(planned.buffers),
+        "settings": dict(planned.settings),
     }
     return session, links
 
