@@ -22,8 +22,9 @@ def two_ways(rows, period_ms):
     """Return a trace of (time_ms, (up_ms, down_ms), (up, down connected)) rows of 20 and 40 Mbit/s."""
 
     def row(at_ms, delays_ms, connected, event):
-        up_ms, down_ms = delays_ms
-        return line(at_ms * MS, (up_ms * MS, down_ms * MS), ("20", "40"), ("0", "0"), connected, 0, event)
+        values = zip(delays_ms, ("20", "40"), connected, strict=True)
+        up, down = ((ms * MS, mbps, "0", on) for ms, mbps, on in values)
+        return line(at_ms * MS, up, down, 0, event)
 
     text = "".join(row(*values, "" if all(values[2]) else "hard_handover") for values in rows)
     head = json.dumps({"format": "leogym-path-trace", "version": 2})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,9 @@ COLUMNS = (
     "time_s,up_delay_ms,down_delay_ms,uplink_mbps,downlink_mbps,up_loss,down_loss,"
     "up_connected,down_connected,path_id,event"
 )
+
+Cells = tuple[int, str, str, bool]
+"""One direction in a row: delay in ns, capacity in Mbit/s and loss as text, and whether it is connected."""
 
 
 @dataclass(frozen=True)
@@ -29,23 +33,22 @@ class OneWay:
         """Return the rows with these indices."""
         return OneWay(self.delay_ns[rows], self.bps[rows], self.loss[rows], self.connected[rows])
 
+    def cells(self, loss_text: Callable[[float], str]) -> Iterator[Cells]:
+        """Yield each row's cells, with losses as ``loss_text`` writes them."""
+        rates = [decimal(bps, 6) for bps in self.bps.tolist()]
+        losses = map(loss_text, self.loss.tolist())
+        return zip(self.delay_ns.tolist(), rates, losses, self.connected.tolist(), strict=True)
 
-def line(
-    time_ns: int,
-    delay_ns: tuple[int, int],
-    mbps: tuple[str, str],
-    loss: tuple[str, str],
-    connected: tuple[bool, bool],
-    path_id: int,
-    event: str,
-) -> str:
-    """Return a row as a line. Pairs are up, which is from → to, and down."""
-    up_ns, down_ns = delay_ns
+
+def line(time_ns: int, up: Cells, down: Cells, path_id: int, event: str) -> str:
+    """Return a row as a line; up is from → to."""
+    up_ns, up_mbps, up_loss, up_connected = up
+    down_ns, down_mbps, down_loss, down_connected = down
     up_ms = decimal(up_ns, 6)
     down_ms = up_ms if down_ns == up_ns else decimal(down_ns, 6)
     return (
-        f"{decimal(time_ns, 9)},{up_ms},{down_ms},{mbps[0]},{mbps[1]},{loss[0]},{loss[1]},"
-        f"{connected[0]:d},{connected[1]:d},{path_id},{event}\n"
+        f"{decimal(time_ns, 9)},{up_ms},{down_ms},{up_mbps},{down_mbps},{up_loss},{down_loss},"
+        f"{up_connected:d},{down_connected:d},{path_id},{event}\n"
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.traces.capacity.columns import OneWay, decimal, line, loss_text
+from leogym.traces.capacity.columns import OneWay, line, loss_text
 from leogym.traces.capacity.span import Ints, Model, View, Way, combined
 
 UNREACHABLE = "unreachable"
@@ -24,20 +24,11 @@ class Rows:
 
     def text(self) -> str:
         """Return the CSV lines."""
-        forward, backward = (
-            zip(
-                way.delay_ns.tolist(),
-                [decimal(bps, 6) for bps in way.bps.tolist()],
-                [loss_text(loss) for loss in way.loss.tolist()],
-                way.connected.tolist(),
-                strict=True,
-            )
-            for way in (self.forward, self.backward)
-        )
+        ways = self.forward.cells(loss_text), self.backward.cells(loss_text)
         return "".join(
-            line(time_ns, *zip(up, down, strict=True), self.path_id, event)
-            for time_ns, up, down, event in zip(
-                self.time_ns.tolist(), forward, backward, self.event, strict=True
+            line(time_ns, forward, backward, self.path_id, event)
+            for time_ns, forward, backward, event in zip(
+                self.time_ns.tolist(), *ways, self.event, strict=True
             )
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.configs.output_file import whole_file
-from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, OneWay, decimal, line
+from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, Cells, OneWay, line
 
 MAX_ROWS = 10_000_000
 MAX_PERIOD_S = 1e7
@@ -167,23 +167,14 @@ def unreachable_events(*connected: NDArray[np.bool_]) -> list[str]:
 def write(series: Series, metadata: dict[str, Any], out: Path) -> None:
     """Write a path trace file atomically; raise InputError if that fails."""
     head = {"format": FORMAT, "version": VERSION, **metadata}
-    up, down = (
-        zip(
-            way.delay_ns.tolist(),
-            [decimal(bps, 6) for bps in way.bps.tolist()],
-            [f"{loss:.12g}" for loss in way.loss.tolist()],
-            way.connected.tolist(),
-            strict=True,
-        )
-        for way in (series.up, series.down)
-    )
-    both: list[Any] = []
-    path_id = 0
+    ways = (way.cells("{:.12g}".format) for way in (series.up, series.down))
+    last: tuple[Cells, Cells, int] | None = None
     with whole_file(out) as file:
         file.write(f"# {json.dumps(head)}\n{COLUMNS}\n")
-        for time_ns, *ways, path_id, event in zip(
-            series.time_ns.tolist(), up, down, series.path_id.tolist(), series.event, strict=True
+        for time_ns, up, down, path_id, event in zip(
+            series.time_ns.tolist(), *ways, series.path_id.tolist(), series.event, strict=True
         ):
-            both = list(zip(*ways, strict=True))
-            file.write(line(time_ns, *both, path_id, event))
-        file.write(line(series.period_ns, *both, path_id, ""))
+            file.write(line(time_ns, up, down, path_id, event))
+            last = up, down, path_id
+        if last is not None:
+            file.write(line(series.period_ns, *last, ""))

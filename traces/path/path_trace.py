@@ -132,8 +132,8 @@ def rows_text(block: Block, capacity_mbps: float) -> str:
         block.time_ns.tolist(), block.delay_ns.tolist(), block.connected.tolist(), strict=True
     ):
         # Light takes the same time both ways.
-        both = (delay_ns, delay_ns), (capacity, capacity), ("0", "0"), (connected, connected)
-        lines.append(line(time_ns, *both, block.path_id, event))
+        way = delay_ns, capacity, "0", connected
+        lines.append(line(time_ns, way, way, block.path_id, event))
         event = ""
     return "".join(lines)
 

@@ -291,15 +291,7 @@ def trace_text(wanted: Pairs, link: str, stretch: Stretch) -> str:
     capacity = f"{spec.capacity_mbps:.12g}"
     columns = (stretch.time_ns, stretch.delay_ns, stretch.connected, stretch.path_id)
     rows = (
-        line(
-            time_ns,
-            (delay_ns, delay_ns),
-            (capacity, capacity),
-            ("0", "0"),
-            (connected, connected),
-            path_id,
-            event,
-        )
+        line(time_ns, (way := (delay_ns, capacity, "0", connected)), way, path_id, event)
         for time_ns, delay_ns, connected, path_id, event in zip(
             *(column.tolist() for column in columns), stretch.event, strict=True
         )
