@@ -1,0 +1,156 @@
+"""The scoreboard: one static page from a folder of results, which opens from a file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.lines import Line2D
+
+from leogym.configs.atomic import write_atomically
+from leogym.configs.errors import InputError
+from leogym.evaluation.leobench.result import Estimate, Result, read_all
+from leogym.evaluation.leobench.version import PARTS, Part
+from leogym.evaluation.report.page import TEMPLATES as REPORT
+from leogym.results import figure_style
+from leogym.results.aggregates import improvement, performance_profile
+from leogym.results.figure_style import Look, Panel, canvas, legend_above
+
+TEMPLATES = Path(__file__).parent / "templates"
+DRAWN = 10
+"""Lines in a performance profile, at most: those with the best scores."""
+_THRESHOLDS = np.linspace(0, 1, 101)
+
+
+@dataclass(frozen=True)
+class Row:
+    """An entry's row."""
+
+    place: str
+    """Its place; entries whose intervals overlap that of the place's first share it."""
+    result: Result
+    beats_next: float | None
+    """Probability that a run is better than one of the next row, of the same suite and part."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Results that may be compared: of one version, split and seed."""
+
+    key: str
+    title: str
+    draft: bool
+    rows: list[Row]
+    suites: dict[str, list[Part]]
+    profiles: list[Markup]
+
+
+def write(folder: Path, out: Path) -> int:
+    """Write the page from all results in ``folder``; return how many there are."""
+    results = read_all(folder)
+    if not results:
+        raise InputError(f"{folder}: holds no result: evaluate.py leobench ENTRY --out {folder} writes one")
+    write_atomically(out, render(results).encode())
+    return len(results)
+
+
+def render(results: Sequence[Result]) -> str:
+    """Return the page's HTML."""
+    environment = Environment(
+        loader=FileSystemLoader([TEMPLATES, REPORT]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    looks = figure_style.looks(sorted({one.entry.name for one in results}))
+    return environment.get_template("board.html.j2").render(
+        groups=groups(results, looks),
+        parts=PARTS,
+        looks=looks,
+        shown=shown,
+        light=figure_style.css_variables(dark=False),
+        dark=figure_style.css_variables(dark=True),
+    )
+
+
+def groups(results: Sequence[Result], looks: dict[str, Look]) -> list[Group]:
+    """Return the results in groups that may be compared, each best first."""
+    by_key: dict[tuple[Any, ...], list[Result]] = {}
+    for one in results:
+        judged = one.judged
+        key = (judged.version, judged.split, judged.seed, judged.status, judged.files_sha256)
+        by_key.setdefault(key, []).append(one)
+    found = []
+    for index, (key, members) in enumerate(sorted(by_key.items())):
+        version, split, seed, status, _ = key
+        ordered = sorted(members, key=lambda one: (-one.score.value, one.entry.name))
+        if len({one.entry.name for one in ordered}) < len(ordered):
+            raise InputError(f"{version}, {split}: two results of one entry: keep the file of one")
+        name = f"{version}{' draft' if status == 'draft' else ''}, {split}"
+        found.append(
+            Group(
+                key=f"group-{index}",
+                title=f"{name}{f', seed {seed}' if split == 'judge' else ''}",
+                draft=status == "draft",
+                rows=rows(ordered),
+                suites={suite: list(its) for suite, its in ordered[0].suites.items()},
+                profiles=[profile(ordered[:DRAWN], part, looks, index) for part in PARTS],
+            )
+        )
+    return found
+
+
+def rows(ordered: Sequence[Result]) -> list[Row]:
+    """Return the rows of results that are ordered by score, with their places."""
+    found: list[Row] = []
+    first, place = ordered[0], 1
+    for index, one in enumerate(ordered):
+        if not overlap(one.score, first.score):
+            first, place = one, index + 1
+        beside = ordered[index + 1] if index + 1 < len(ordered) else None
+        beats = improvement(_strata(one), _strata(beside)) if beside is not None else None
+        found.append(Row(str(place), one, beats))
+    return found
+
+
+def overlap(one: Estimate, other: Estimate) -> bool:
+    """Return whether two intervals overlap; a value without an interval is one of no width."""
+    low, high = (one.value, one.value) if one.low is None or one.high is None else (one.low, one.high)
+    least, most = (
+        (other.value, other.value) if other.low is None or other.high is None else (other.low, other.high)
+    )
+    return low <= most and least <= high
+
+
+def profile(results: Sequence[Result], part: Part, looks: dict[str, Look], group: int) -> Markup:
+    """Return the performance profiles of a part: for each value, the share of runs above it."""
+    with canvas(4.4, 3.0) as (figure, [axes]):
+        handles = []
+        for one in results:
+            look = looks[one.entry.name]
+            shares = performance_profile(one.strata(part), _THRESHOLDS)
+            axes.step(_THRESHOLDS, shares, where="post", color=look.color, linestyle=look.dash)
+            handles.append(Line2D([], [], color=look.color, linestyle=look.dash, label=one.entry.name))
+        axes.set_xlabel(part)
+        axes.set_ylabel("share of runs above")
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1.02)
+        legend_above(figure, handles)
+    label = f"Performance profile of {part}: the share of runs above each value"
+    panel = Panel(f"profile-{group}-{part}", label, figure)
+    return Markup(figure_style.themed(figure_style.svg(panel), label))
+
+
+def shown(found: Estimate, digits: int) -> tuple[str, str]:
+    """Return a value and its interval as text; the latter is empty without one."""
+    if found.low is None or found.high is None:
+        return f"{found.value:.{digits}f}", ""
+    return f"{found.value:.{digits}f}", f"{found.low:.{digits}f} – {found.high:.{digits}f}"
+
+
+def _strata(one: Result) -> dict[str, list[float]]:
+    return {f"{part}/{suite}": its for part in PARTS for suite, its in one.strata(part).items()}

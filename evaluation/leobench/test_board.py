@@ -1,0 +1,144 @@
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from leogym.configs.errors import InputError
+from leogym.evaluation.leobench import __main__ as command
+from leogym.evaluation.leobench import board, scoring
+from leogym.evaluation.leobench.result import (
+    Circumstances,
+    Entry,
+    Estimate,
+    Judged,
+    JudgedRun,
+    Result,
+    encode,
+)
+from leogym.evaluation.leobench.version import PARTS
+
+WIDE, NARROW = 1440, 375
+
+
+def made_up(name: str, level: float, split: str = "dev", kind: str = "scheme") -> Result:
+    """Return a result whose runs all lie near ``level``."""
+    runs = [
+        JudgedRun(
+            suite=suite,
+            scenario="s",
+            repeat=repeat,
+            values={part: level + 0.01 * repeat for part in parts},
+            failed="crashed" if name == "rust" and repeat == 0 else None,
+        )
+        for suite, parts in (("leo-single", PARTS[:2]), ("leo-pair", PARTS[2:]))
+        for repeat in range(4)
+    ]
+    by_part = {part: {} for part in PARTS}
+    for run in runs:
+        for part, value in run.values.items():
+            by_part[part].setdefault(run.suite, []).append(value)
+    return Result.model_validate(
+        {
+            "entry": Entry(name=name, kind=kind, sha256=None, about="<b>About</b> it."),
+            "judged": Judged(
+                version="v1", status="draft", files_sha256="0" * 64, split=split, seed=3, traces={}
+            ),
+            "score": Estimate.of(scoring.score(by_part)),
+            "parts": {part: Estimate.of(one) for part, one in scoring.parts(by_part).items()},
+            "suites": scoring.suites(by_part),
+            "runs": runs,
+            "circumstances": Circumstances(
+                date="2026-11-24T10:00:00+00:00",
+                seconds=60.0,
+                command=f"python evaluate.py leobench {name}",
+                commit=None,
+                core_sha256="1" * 64,
+                versions={},
+                platform="Linux",
+                processor="a processor",
+                cores=2,
+            ),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    for one in (
+        made_up("cubic", 0.5),
+        made_up("reno", 0.505),
+        made_up("astraea", 0.8, kind="policy"),
+        made_up("rust", 0.1, kind="library"),
+        made_up("cubic", 0.4, split="judge"),
+    ):
+        (folder / one.file_name).write_bytes(encode(one))
+    assert command.run(["board", str(folder)]) == 0
+    return folder / "board.html"
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_board_sorts_filters_and_shows_suites_on_a_phone_and_a_laptop(
+    page: Path, browser: Browser, width: int
+) -> None:
+    opened = browser.new_page(viewport={"width": width, "height": 900})
+    complaints: list[str] = []
+    requests: list[str] = []
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("request", lambda request: requests.append(request.url))
+    opened.goto(page.as_uri())
+    rows = opened.locator("#group-0 .view[data-view=all] tr.row")
+
+    def order() -> list[str]:
+        return [one.get_attribute("data-words") or "" for one in rows.all() if one.is_visible()]
+
+    best_first = ["astraea policy", "reno scheme", "cubic scheme", "rust library"]
+    assert order() == best_first
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+    assert opened.locator("#group-0 .panels svg").count() == len(PARTS)
+    expect(rows.nth(3)).to_contain_text("failed in 2 of 8 runs")
+    expect(rows.nth(0)).to_contain_text("<b>About</b> it.", use_inner_text=False)
+    score = opened.locator("#group-0 .view[data-view=all] th button", has_text=re.compile("^Score$"))
+    if width == WIDE:
+        score.click()
+        assert order() == best_first[::-1]
+    opened.locator("#order").select_option("Entry")
+    assert order() == sorted(best_first)
+    opened.locator("#order").select_option("Score")
+    assert order() == best_first
+    opened.locator("#filter").fill("policy, rust")
+    assert order() == ["astraea policy", "rust library"]
+    opened.locator("#view").select_option("leo-pair")
+    expect(rows.first).to_be_hidden()
+    suite = opened.locator("#group-0 .view[data-view=leo-pair]")
+    expect(suite).to_be_visible()
+    assert suite.locator("thead th").all_text_contents() == [
+        "Entry",
+        *(one.capitalize() for one in PARTS[2:]),
+    ]
+    opened.emulate_media(media="print")
+    expect(rows.first).to_be_visible()
+    expect(opened.locator(".filter")).to_be_hidden()
+    assert complaints == []
+    assert requests == [page.as_uri()]
+    opened.close()
+
+
+def test_overlapping_intervals_share_a_place_and_splits_are_never_mixed() -> None:
+    results = [made_up("a", 0.8), made_up("b", 0.5), made_up("c", 0.505), made_up("d", 0.9, split="judge")]
+    dev, judge = board.groups(results, board.figure_style.looks(list("abcd")))
+    assert (dev.title, judge.title) == ("v1 draft, dev", "v1 draft, judge, seed 3")
+    assert [(row.place, row.result.entry.name) for row in dev.rows] == [("1", "a"), ("2", "c"), ("2", "b")]
+    assert dev.rows[0].beats_next == 1.0
+    assert 0.5 < (dev.rows[1].beats_next or 0) < 1.0
+    assert dev.rows[2].beats_next is None
+
+
+def test_a_folder_without_results_or_with_two_of_one_entry_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no result"):
+        board.write(tmp_path, tmp_path / "board.html")
+    for copy in ("one", "two"):
+        (tmp_path / f"{copy}.json").write_bytes(encode(made_up("cubic", 0.5)))
+    with pytest.raises(InputError, match="v1, dev: two results of one entry"):
+        board.write(tmp_path, tmp_path / "board.html")
