@@ -15,8 +15,8 @@ from leogym.results.metrics import run_metrics, shared_window_s
 TRAINED = sorted(Path(__file__).parent.glob("trained/*"))
 
 
-def test_astraea_aurora_orca_and_sage_come_trained():
-    assert {"astraea", "aurora", "orca", "sage"} <= {folder.name for folder in TRAINED}
+def test_astraea_aurora_orbit_orca_and_sage_come_trained():
+    assert {"astraea", "aurora", "orbit", "orca", "sage"} <= {folder.name for folder in TRAINED}
 
 
 # Sage has its own tests; Astraea is tested on fairness, below.

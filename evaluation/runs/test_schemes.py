@@ -72,12 +72,12 @@ def test_every_scheme_that_a_shipped_suite_runs_by_default_is_built_in_or_has_a_
         assert set(one.schemes) <= {*backend("simulator").schemes(), *own.policies}, one.name
 
 
-@pytest.mark.parametrize("name", ["astraea", "aurora", "orca", "sage"])
+@pytest.mark.parametrize("name", ["astraea", "aurora", "orbit", "orca", "sage"])
 def test_what_differs_from_the_publication_is_said_by_report_list_and_readme(name):
     policy = load_policy(shipped()[name])
     line = policy.origin
     assert "\n" not in line
-    assert line.startswith(("Trained here, not", "Not "))
+    assert line.startswith(("Trained here, not", "Not ", "Ours, "))
     assert line in about(name, policy)
     assert f"{name} {line}" in words("\n".join(listed.lines()))
     assert f"- **{name}**: {line}" in words(README.read_text(encoding="utf-8"))

@@ -4,6 +4,7 @@ mod cwnd_ratio;
 mod rate_step;
 
 use crate::Report;
+use crate::orbit::{Controller, GAINS};
 
 /// The window and the rate that the sender uses from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,11 +54,14 @@ pub enum Action {
     RateStep,
     /// `cwnd_ratio`: multiplies the window by 4^a, Sage's range, without a scheme beneath.
     CwndRatio,
+    /// `path_gains`: Orbit's; scales the parts of a controller on an estimate of the path.
+    PathGains,
 }
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 4] = [Self::CwndStep, Self::CubicRatio, Self::RateStep, Self::CwndRatio];
+    pub const ALL: [Self; 5] =
+        [Self::CwndStep, Self::CubicRatio, Self::RateStep, Self::CwndRatio, Self::PathGains];
 
     /// Name in configurations.
     pub const fn name(self) -> &'static str {
@@ -66,6 +70,7 @@ impl Action {
             Self::CubicRatio => "cubic_ratio",
             Self::RateStep => "rate_step",
             Self::CwndRatio => "cwnd_ratio",
+            Self::PathGains => "path_gains",
         }
     }
 
@@ -76,6 +81,15 @@ impl Action {
             Self::CubicRatio => Some("orca"),
             Self::RateStep => Some("aurora"),
             Self::CwndRatio => Some("sage"),
+            Self::PathGains => Some("orbit"),
+        }
+    }
+
+    /// Numbers in an action, each in [-1, 1].
+    pub const fn dim(self) -> usize {
+        match self {
+            Self::PathGains => GAINS,
+            _ => 1,
         }
     }
 
@@ -91,16 +105,17 @@ impl Action {
 
     /// Whether the action sets a rate, so the sender must pace packets one by one.
     pub const fn sets_rate(self) -> bool {
-        matches!(self, Self::RateStep)
+        matches!(self, Self::RateStep | Self::PathGains)
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ActionState {
     CwndStep,
     CubicRatio { slow_start_over: bool },
     RateStep(rate_step::RateStep),
     CwndRatio(cwnd_ratio::OwnWindow),
+    PathGains(Box<Controller>),
 }
 
 impl ActionState {
@@ -110,6 +125,7 @@ impl ActionState {
             Action::CubicRatio => Self::CubicRatio { slow_start_over: false },
             Action::RateStep => Self::RateStep(rate_step::RateStep::default()),
             Action::CwndRatio => Self::CwndRatio(cwnd_ratio::OwnWindow::default()),
+            Action::PathGains => Self::PathGains(Box::default()),
         }
     }
 
@@ -118,6 +134,7 @@ impl ActionState {
             // Orca's released server: slow start is over for good once the threshold is below the window.
             Self::CubicRatio { slow_start_over } => *slow_start_over |= report.ssthresh < report.cwnd,
             Self::RateStep(rate) => rate.observe(report),
+            Self::PathGains(controller) => controller.observe(report),
             Self::CwndStep | Self::CwndRatio(_) => {}
         }
     }
@@ -127,8 +144,10 @@ impl ActionState {
         matches!(self, Self::CwndRatio(_)).then(|| cwnd_ratio::log2_ratio(action))
     }
 
-    pub(crate) fn act(&mut self, action: f32, report: &Report) -> Command {
+    pub(crate) fn act(&mut self, actions: &[f32], report: &Report) -> Command {
+        let action = actions[0];
         let cwnd_packets = match self {
+            Self::PathGains(controller) => return controller.act(actions, report),
             Self::CwndStep => map_action(action, report.cwnd),
             Self::CubicRatio { slow_start_over: false } => cwnd_ratio::in_slow_start(report.cwnd),
             Self::CubicRatio { slow_start_over: true } => cwnd_ratio::of_cubic(action, report.cwnd),

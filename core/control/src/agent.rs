@@ -17,11 +17,12 @@ pub struct AgentSpec {
 }
 
 /// Every observation with every action, by name. Published pairs have the name of their agent.
-const PAIRS: [(&str, Observation, Action); 16] = [
+const PAIRS: [(&str, Observation, Action); 25] = [
     ("astraea", Observation::Astraea, Action::CwndStep),
     ("orca", Observation::Orca, Action::CubicRatio),
     ("aurora", Observation::Aurora, Action::RateStep),
     ("sage", Observation::Sage, Action::CwndRatio),
+    ("orbit", Observation::Orbit, Action::PathGains),
     ("astraea+cubic_ratio", Observation::Astraea, Action::CubicRatio),
     ("astraea+rate_step", Observation::Astraea, Action::RateStep),
     ("astraea+cwnd_ratio", Observation::Astraea, Action::CwndRatio),
@@ -34,6 +35,14 @@ const PAIRS: [(&str, Observation, Action); 16] = [
     ("sage+cwnd_step", Observation::Sage, Action::CwndStep),
     ("sage+cubic_ratio", Observation::Sage, Action::CubicRatio),
     ("sage+rate_step", Observation::Sage, Action::RateStep),
+    ("astraea+path_gains", Observation::Astraea, Action::PathGains),
+    ("orca+path_gains", Observation::Orca, Action::PathGains),
+    ("aurora+path_gains", Observation::Aurora, Action::PathGains),
+    ("sage+path_gains", Observation::Sage, Action::PathGains),
+    ("orbit+cwnd_step", Observation::Orbit, Action::CwndStep),
+    ("orbit+cubic_ratio", Observation::Orbit, Action::CubicRatio),
+    ("orbit+rate_step", Observation::Orbit, Action::RateStep),
+    ("orbit+cwnd_ratio", Observation::Orbit, Action::CwndRatio),
 ];
 
 impl AgentSpec {
@@ -45,6 +54,8 @@ impl AgentSpec {
     pub const AURORA: Self = Self { observation: Observation::Aurora, action: Action::RateStep };
     /// Sage (SIGCOMM 2023): 69 signals over three windows; the action multiplies the window.
     pub const SAGE: Self = Self { observation: Observation::Sage, action: Action::CwndRatio };
+    /// Orbit, ours: features of the estimated path; the action scales the parts of its controller.
+    pub const ORBIT: Self = Self { observation: Observation::Orbit, action: Action::PathGains };
 
     /// Every specification, published ones first.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -98,7 +109,7 @@ impl AgentSpec {
 
     /// Numbers in an action, each in [-1, 1].
     pub const fn action_dim(self) -> usize {
-        1
+        self.action.dim()
     }
 
     /// Numbers in the critic's global state.
@@ -164,7 +175,7 @@ impl AgentState {
         if let Some(log2_ratio) = self.action.log2_ratio(action[0]) {
             self.observation.acted(log2_ratio);
         }
-        self.action.act(action[0], report)
+        self.action.act(action, report)
     }
 }
 
@@ -270,7 +281,7 @@ mod tests {
     fn only_auroras_interval_follows_the_rtt() {
         let report = Report { avg_rtt_us: 80_000, ..Report::default() };
         let intervals = Observation::ALL.map(|observation| observation.next_interval_ns(&report));
-        assert_eq!(intervals, [None, None, Some(40_000_000), None]);
+        assert_eq!(intervals, [None, None, Some(40_000_000), None, None]);
         assert_eq!(
             intervals.map(|length| length.is_some()),
             Observation::ALL.map(Observation::sets_intervals)

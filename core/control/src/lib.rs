@@ -13,6 +13,7 @@ mod error;
 pub mod features;
 mod global_state;
 mod judgement;
+mod orbit;
 mod policy;
 mod rate_window;
 mod report;

@@ -3,6 +3,7 @@
 pub mod astraea;
 pub mod aurora;
 mod history;
+pub mod orbit;
 pub mod orca;
 pub mod sage;
 mod sliding;
@@ -41,11 +42,13 @@ pub enum Observation {
     Aurora,
     /// `sage`: 69 signals, most of them statistics over three windows.
     Sage,
+    /// `orbit`: an estimate of the path.
+    Orbit,
 }
 
 impl Observation {
     /// Every observation.
-    pub const ALL: [Self; 4] = [Self::Astraea, Self::Orca, Self::Aurora, Self::Sage];
+    pub const ALL: [Self; 5] = [Self::Astraea, Self::Orca, Self::Aurora, Self::Sage, Self::Orbit];
 
     /// Name in configurations.
     pub const fn name(self) -> &'static str {
@@ -54,6 +57,7 @@ impl Observation {
             Self::Orca => "orca",
             Self::Aurora => "aurora",
             Self::Sage => "sage",
+            Self::Orbit => "orbit",
         }
     }
 
@@ -64,6 +68,7 @@ impl Observation {
             Self::Orca => orca::SPEC_VERSION,
             Self::Aurora => aurora::SPEC_VERSION,
             Self::Sage => sage::SPEC_VERSION,
+            Self::Orbit => orbit::SPEC_VERSION,
         }
     }
 
@@ -74,6 +79,7 @@ impl Observation {
             Self::Orca => orca::OBSERVATION_DIM,
             Self::Aurora => aurora::OBSERVATION_DIM,
             Self::Sage => sage::OBSERVATION_DIM,
+            Self::Orbit => orbit::OBSERVATION_DIM,
         }
     }
 
@@ -88,6 +94,7 @@ impl Observation {
             Self::Orca => of_intervals(&orca::BOUNDS),
             Self::Aurora => of_intervals(&aurora::BOUNDS),
             Self::Sage => of_intervals(&sage::bounds()),
+            Self::Orbit => of_intervals(&orbit::BOUNDS),
         }
     }
 
@@ -97,7 +104,7 @@ impl Observation {
             Self::Astraea => 30_000_000,
             Self::Orca => 20_000_000,
             Self::Aurora => 50_000_000,
-            Self::Sage => 10_000_000,
+            Self::Sage | Self::Orbit => 10_000_000,
         }
     }
 
@@ -109,7 +116,7 @@ impl Observation {
     /// Return the length of the interval after `report` in ns, if the definition sets it.
     pub fn next_interval_ns(self, report: &Report) -> Option<u64> {
         match self {
-            Self::Astraea | Self::Orca | Self::Sage => None,
+            Self::Astraea | Self::Orca | Self::Sage | Self::Orbit => None,
             Self::Aurora => aurora::Observation::interval_ns(report),
         }
     }
@@ -121,6 +128,7 @@ pub(crate) enum ObservationState {
     Orca(orca::Observation),
     Aurora(aurora::Observation),
     Sage(Box<sage::Observation>),
+    Orbit(Box<orbit::Observation>),
 }
 
 impl ObservationState {
@@ -130,6 +138,7 @@ impl ObservationState {
             Observation::Orca => Self::Orca(orca::Observation::default()),
             Observation::Aurora => Self::Aurora(aurora::Observation::default()),
             Observation::Sage => Self::Sage(Box::default()),
+            Observation::Orbit => Self::Orbit(Box::default()),
         }
     }
 
@@ -139,12 +148,13 @@ impl ObservationState {
             Self::Orca(observation) => observation.push(report),
             Self::Aurora(observation) => observation.push(report),
             Self::Sage(observation) => observation.push(report),
+            Self::Orbit(observation) => observation.push(report),
         }
     }
 
     pub(crate) fn is_due(&self) -> bool {
         match self {
-            Self::Astraea(_) | Self::Orca(_) | Self::Aurora(_) => true,
+            Self::Astraea(_) | Self::Orca(_) | Self::Aurora(_) | Self::Orbit(_) => true,
             Self::Sage(observation) => observation.is_due(),
         }
     }
@@ -162,6 +172,7 @@ impl ObservationState {
             Self::Orca(observation) => observation.values(),
             Self::Aurora(observation) => observation.values(),
             Self::Sage(observation) => observation.values(),
+            Self::Orbit(observation) => observation.values(),
         }
     }
 }

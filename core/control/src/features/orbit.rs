@@ -1,0 +1,79 @@
+//! Orbit's observation: features of the estimated path, free of scale.
+
+use super::{Bounds, bounded};
+use crate::Report;
+use crate::orbit::PathEstimate;
+use crate::report::ratio;
+
+/// Length of an observation.
+pub const OBSERVATION_DIM: usize = 12;
+
+/// Version of the definition: a policy only runs on the version it was trained with.
+pub const SPEC_VERSION: u32 = 1;
+
+/// Bounds of the features; see [`Observation::push`].
+pub const BOUNDS: [Bounds; OBSERVATION_DIM] = [
+    (0.0, 4.0),
+    (-1.0, 1.0),
+    (0.0, 4.0),
+    (0.0, 4.0),
+    (0.0, 1.0),
+    (0.0, 1.0),
+    (0.0, 4.0),
+    (0.0, 1.0),
+    (-4.0, 4.0),
+    (-4.0, 4.0),
+    (0.0, 4.0),
+    (0.0, 4.0),
+];
+
+/// The observation of one flow: zeros before the first report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observation {
+    path: PathEstimate,
+    values: [f32; OBSERVATION_DIM],
+}
+
+impl Observation {
+    /// Add the report of the interval that just ended.
+    ///
+    /// | # | feature | range |
+    /// |---|---------|-------|
+    /// | 0 | queueing delay / base RTT | [0, 4] |
+    /// | 1 | growth of the RTT, in s/s | [-1, 1] |
+    /// | 2 | delivery rate / sending rate an RTT ago | [0, 4] |
+    /// | 3 | delivery rate of the last 50 ms / mean of the samples | [0, 4] |
+    /// | 4 | share of bytes lost, over an RTT | [0, 1] |
+    /// | 5 | share of bytes lost, over 2 s | [0, 1] |
+    /// | 6 | bytes in flight / (delivery rate × base RTT) | [0, 4] |
+    /// | 7 | time without a delivery, in s | [0, 1] |
+    /// | 8 | log10 of the delivery rate over 12.5 MB/s | [-4, 4] |
+    /// | 9 | log10 of the base RTT over 50 ms | [-4, 4] |
+    /// | 10 | spread of the RTT between intervals, in ms | [0, 4] |
+    /// | 11 | queueing delay, in units of 10 ms | [0, 4] |
+    pub fn push(&mut self, report: &Report) {
+        let path = &mut self.path;
+        path.observe(report);
+        let log10 = |value: f64| if value > 0.0 { libm::log10(value) } else { 0.0 };
+        let values = [
+            ratio(path.queue_s(), path.base_s),
+            path.slope,
+            ratio(path.delivery, path.answered_rate()),
+            ratio(path.delivered_over(0.05), path.delivery),
+            path.loss_over(path.rtt_s),
+            path.loss_over(2.0),
+            ratio(path.inflight, path.delivery * path.base_s),
+            path.silent_s,
+            log10(path.delivery / 12.5e6),
+            log10(path.base_s / 0.05),
+            path.noise_s * 1e3,
+            path.queue_s() / 0.01,
+        ];
+        self.values = bounded(values, &BOUNDS);
+    }
+
+    /// The observation.
+    pub const fn values(&self) -> &[f32; OBSERVATION_DIM] {
+        &self.values
+    }
+}

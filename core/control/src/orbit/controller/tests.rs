@@ -1,0 +1,185 @@
+//! The controller on a fluid link: a rate in, an RTT and a delivery rate out.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const DT_S: f64 = 0.01;
+const MSS: f64 = 1_448.0;
+
+/// A link without packets: its queue integrates what exceeds the capacity.
+struct Fluid {
+    controller: Controller,
+    capacity: f64,
+    base_s: f64,
+    queue_s: f64,
+    time_s: f64,
+    command: Command,
+    /// Rates sent, one an interval.
+    sent: Vec<f64>,
+}
+
+impl Fluid {
+    fn new(capacity_mbps: f64, base_s: f64) -> Self {
+        let command = Command { cwnd_packets: 10, pacing_bytes_per_s: 0 };
+        Self {
+            controller: Controller::default(),
+            capacity: capacity_mbps * 125e3,
+            base_s,
+            queue_s: 0.0,
+            time_s: 0.0,
+            command,
+            sent: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, action: &[f32]) -> f64 {
+        self.sent.push(self.command.pacing_bytes_per_s as f64);
+        let arriving = self.sent[self.sent.len().saturating_sub(1 + (self.base_s / DT_S) as usize)];
+        let excess = (arriving / self.capacity - 1.0) * DT_S;
+        let before = self.queue_s;
+        self.queue_s = (self.queue_s + excess).max(0.0);
+        let delivered = if self.queue_s > 0.0 { self.capacity } else { arriving };
+        self.time_s += DT_S;
+        let rtt_us = ((self.base_s + self.queue_s) * 1e6) as u32;
+        let report = Report {
+            time_ns: (self.time_s * 1e9) as u64,
+            interval_ns: (DT_S * 1e9) as u64,
+            delivered_bytes: (delivered * DT_S) as u64,
+            sent_bytes: (self.sent[self.sent.len() - 1] * DT_S) as u64,
+            avg_throughput: delivered as u64,
+            avg_rtt_us: rtt_us,
+            rtt_samples: 10,
+            min_rtt_us: rtt_us,
+            srtt_us: rtt_us,
+            cwnd: self.command.cwnd_packets,
+            packets_out: (delivered * (self.base_s + self.queue_s) / MSS) as u32,
+            mss: MSS as u32,
+            pacing_rate: self.command.pacing_bytes_per_s,
+            rtt_slope: (self.queue_s - before) / DT_S,
+            ..Report::default()
+        };
+        self.controller.observe(&report);
+        self.command = self.controller.act(action, &report);
+        delivered
+    }
+
+    /// Mean share of the capacity and mean queue in s over `seconds`.
+    fn run(&mut self, seconds: f64) -> (f64, f64) {
+        let steps = (seconds / DT_S) as usize;
+        let (mut delivered, mut queue) = (0.0, 0.0);
+        for _ in 0..steps {
+            delivered += self.step(&[0.0; GAINS]);
+            queue += self.queue_s;
+        }
+        (delivered / steps as f64 / self.capacity, queue / steps as f64)
+    }
+}
+
+#[test]
+fn a_link_is_full_and_its_queue_short_at_20_to_500_mbps() {
+    for mbps in [20.0, 100.0, 500.0] {
+        let mut link = Fluid::new(mbps, 0.05);
+        link.run(5.0);
+        let (share, queue_s) = link.run(20.0);
+        assert!(share > 0.95 && queue_s < 4e-3, "{mbps} Mbit/s: {share} with {queue_s} s");
+    }
+}
+
+#[test]
+fn the_start_doubles_the_rate_every_round_trip() {
+    let mut link = Fluid::new(1_000.0, 0.1);
+    link.run(0.15);
+    let before = link.command.pacing_bytes_per_s as f64;
+    link.run(0.1);
+    let growth = link.command.pacing_bytes_per_s as f64 / before;
+    assert!((1.9..2.1).contains(&growth), "{growth}");
+}
+
+#[test]
+fn a_longer_path_becomes_the_base_within_two_seconds_and_costs_little() {
+    let mut link = Fluid::new(100.0, 0.03);
+    link.run(5.0);
+    link.base_s = 0.06;
+    let (share, _) = link.run(2.0);
+    assert!((link.controller.path.base_s - 0.06).abs() < 3e-3, "{}", link.controller.path.base_s);
+    assert!(share > 0.85, "{share}");
+    let (share, queue_s) = link.run(10.0);
+    assert!(share > 0.96 && queue_s < 3e-3, "{share} with {queue_s} s");
+}
+
+#[test]
+fn capacity_that_doubles_or_halves_is_found_within_two_seconds() {
+    let mut link = Fluid::new(50.0, 0.05);
+    link.run(5.0);
+    link.capacity *= 2.0;
+    link.run(2.0);
+    let (share, _) = link.run(5.0);
+    assert!(share > 0.95, "{share}");
+    link.capacity /= 2.0;
+    link.run(2.0);
+    let (_, queue_s) = link.run(5.0);
+    assert!(queue_s < 3e-3, "{queue_s} s");
+}
+
+#[test]
+fn a_nan_or_missing_action_is_the_hand_made_controller() {
+    let mut links: [Fluid; 3] = std::array::from_fn(|_| Fluid::new(100.0, 0.05));
+    for _ in 0..500 {
+        links[0].step(&[0.0; GAINS]);
+        links[1].step(&[f32::NAN; GAINS]);
+        links[2].step(&[]);
+        assert_eq!(links[0].command, links[1].command);
+        assert_eq!(links[0].command, links[2].command);
+    }
+}
+
+#[test]
+fn every_scale_of_an_action_matters_and_its_bounds_do_not_break_a_link() {
+    for index in 0..GAINS {
+        for end in [-1.0, 1.0] {
+            let mut action = [0.0; GAINS];
+            action[index] = end;
+            assert_ne!(Tuning::of(&action), Tuning::of(&[0.0; GAINS]), "scale {index}");
+            let mut link = Fluid::new(100.0, 0.05);
+            for _ in 0..1_000 {
+                link.step(&action);
+            }
+            let share = link.sent[500..].iter().sum::<f64>() / 500.0 / link.capacity;
+            assert!((0.5..1.8).contains(&share), "scale {index} at {end}: {share}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_reported_the_window_stays_within_its_bounds(
+        rows in proptest::collection::vec((any::<[u64; 6]>(), any::<[u32; 6]>(), -1e3..1e3), 1..30),
+    ) {
+        let mut controller = Controller::default();
+        for (long, short, rtt_slope) in rows {
+            let long = long.map(|number| number >> (number % 64));
+            let short = short.map(|number| number >> (number % 32));
+            let report = Report {
+                time_ns: long[0],
+                interval_ns: long[1],
+                delivered_bytes: long[2],
+                sent_bytes: long[3],
+                lost_bytes: long[4],
+                avg_throughput: long[5],
+                pacing_rate: long[3],
+                avg_rtt_us: short[0],
+                srtt_us: short[1],
+                cwnd: short[2].clamp(MIN_CWND_PACKETS, MAX_CWND_PACKETS),
+                packets_out: short[3],
+                mss: short[4],
+                rtt_slope,
+                ..Report::default()
+            };
+            controller.observe(&report);
+            let command = controller.act(&[0.0; GAINS], &report);
+            prop_assert!((MIN_CWND_PACKETS..=MAX_CWND_PACKETS).contains(&command.cwnd_packets));
+            prop_assert!(command.pacing_bytes_per_s <= 2_500_000_000);
+        }
+    }
+}
