@@ -1,7 +1,7 @@
 """A separable CMA evolution strategy.
 
-Ros and Hansen, A Simple Modification in CMA-ES Achieving Linear Time and Space Complexity, PPSN 2008: the covariance
-is diagonal, and its learning rates are larger by (n + 2) / 3.
+Ros and Hansen, A Simple Modification in CMA-ES Achieving Linear Time and Space Complexity, PPSN 2008: the
+covariance is diagonal, and its learning rates are larger by (n + 2) / 3.
 """
 
 from __future__ import annotations

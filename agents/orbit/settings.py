@@ -5,7 +5,14 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from leogym.agents.training.settings import Count, TrainSettings, ranges_by_name
-from leogym.configs.sampling import AstraeaSampling, LeoSampling, MixtureSampling, Part, Sampling, TraceSampling
+from leogym.configs.sampling import (
+    AstraeaSampling,
+    LeoSampling,
+    MixtureSampling,
+    Part,
+    Sampling,
+    TraceSampling,
+)
 from leogym.configs.strict import Positive
 
 RANGES = MixtureSampling(
@@ -20,7 +27,10 @@ RANGES = MixtureSampling(
                 duration_s=30.0,
             ),
         ),
-        Part(weight=0.25, scenarios=TraceSampling(paths=("uniform-steps", "uniform-steps-lossy"), duration_s=30.0)),
+        Part(
+            weight=0.25,
+            scenarios=TraceSampling(paths=("uniform-steps", "uniform-steps-lossy"), duration_s=30.0),
+        ),
         Part(
             weight=0.4,
             scenarios=AstraeaSampling(

@@ -32,7 +32,9 @@ def value(flows: list[dict[str, Any]]) -> float:
 
     The power of several flows is the sum of their shares over their mean inflation.
     """
-    learners = [flow for flow in flows if flow["scheme"] == LEARNER and math.isfinite(flow["delay_inflation"])]
+    learners = [
+        flow for flow in flows if flow["scheme"] == LEARNER and math.isfinite(flow["delay_inflation"])
+    ]
     if not learners:
         return math.log(WORST)
     shares = np.array([flow["normalized_goodput"] for flow in learners])
@@ -108,7 +110,8 @@ def train(settings: OrbitSettings, run: RunFolder) -> None:
 def save(folder: Path, evolution: Evolution, state: dict[str, Any]) -> None:
     """Write a checkpoint."""
     stored = {
-        name: item.tolist() if isinstance(item, np.ndarray) else item for name, item in asdict(evolution).items()
+        name: item.tolist() if isinstance(item, np.ndarray) else item
+        for name, item in asdict(evolution).items()
     }
     (folder / "state.json").write_text(json.dumps({"evolution": stored, **state}))
 

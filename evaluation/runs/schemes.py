@@ -37,7 +37,7 @@ LEARNED = {
     "aurora": "Aurora (Jay et al., ICML 2019): a learned agent moves the sending rate every half RTT.",
     "sage": "Sage (Yen et al., SIGCOMM 2023): a policy learned offline from what kernel schemes did "
     "multiplies the window every 10 ms.",
-    "orbit": "Orbit (ours): a policy scales the parts of a controller on an estimate of the path every 10 ms.",
+    "orbit": "Orbit (ours): a policy scales the parts of a controller of the path every 10 ms.",
 }
 """What the report says about a policy's agent; about other schemes it says what `leosim.schemes` does."""
 
