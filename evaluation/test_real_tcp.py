@@ -52,5 +52,7 @@ def test_every_scheme_of_real_tcp_is_in_the_tables_or_among_the_invalid_runs(bac
 def test_a_scheme_that_real_tcp_cannot_run_is_answered_with_those_it_can(tmp_path):
     (tmp_path / "scenario.yaml").write_text(SCENARIO)
     line = [str(tmp_path / "scenario.yaml"), "--backend", "kernel", "--schemes", "leotcp"]
-    with pytest.raises(InputError, match=r"leotcp: not a scheme that this backend runs .*nearest: .*satcp"):
+    with pytest.raises(
+        InputError, match=r"leotcp: not a scheme that this backend runs, but .*nearest: .*satcp"
+    ):
         cli.run(line)
