@@ -145,6 +145,21 @@ def test_head_drop_holds_the_kernels_delay():
         assert abs(one.error) <= fidelity.STRICT_QUEUEING, one
 
 
+def test_dualpi2_holds_the_kernels_delay_and_marks_as_much():
+    runs = golden.read(golden.FOLDER / "fidelity-dualpi2.json").runs
+    found = fidelity.queueing(fidelity.compare(fidelity.redrawn(runs, fidelity.STRICT_DRAWS)))
+    assert len(found) == 6
+    for one in found:
+        assert one.runs >= 4 * fidelity.STRICT_DRAWS
+        if one.scenario.endswith("low"):
+            assert abs(one.simulator_ms - one.kernel_ms) <= fidelity.LOW_QUEUEING_MS, one
+            assert abs(one.marks_error) <= fidelity.LOW_MARKS, one
+        else:
+            assert abs(one.error) <= fidelity.STRICT_QUEUEING, one
+            assert abs(one.marks_error) <= fidelity.CLASSIC_MARKS, one
+        assert (one.kernel_marked > 0) == (not one.scenario.endswith("drops"))
+
+
 @pytest.mark.parametrize(
     ("figure", "value"),
     [
