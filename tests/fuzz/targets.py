@@ -167,6 +167,7 @@ _LIMITED = {
     },
     "flows": [
         {"scheme": "cubic", "ecn": True, "transfer_bytes": 30_000, "route": ["a"]},
+        {"scheme": "prague", "ecn": {"sender": "accurate", "receiver": "classic"}, "route": ["a"]},
         {
             "scheme": "leotcp",
             "tcp_rmem": [4096, 65_536, 1_000_000],

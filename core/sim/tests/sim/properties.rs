@@ -86,13 +86,19 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     let endless = scheme.prop_map(|scheme| json!({"scheme": scheme}));
     let source = prop_oneof![10 => endless, 2 => transfer, 1 => arrivals, 2 => cross];
     let extra = prop_oneof![Just(0.0), 0.0..50.0];
+    let ecn = prop::sample::select(vec![
+        json!(false),
+        json!(true),
+        json!("accurate"),
+        json!({"sender": "accurate", "receiver": "classic"}),
+    ]);
     let flow = (
         source,
         0.0..0.97 * duration_s,
         prop::option::of(0.0001..0.75 * duration_s),
         extra,
         any::<(prop::sample::Index, prop::sample::Index)>(),
-        (1_u32..3, prop::bool::weighted(0.3), any::<bool>(), [buffer(), buffer()]),
+        (1_u32..3, prop::bool::weighted(0.3), ecn, [buffer(), buffer()]),
     );
     let parts = (50 * MS..2_000 * MS, 5 * MS..80 * MS, 0_u64..100, prop::bool::weighted(0.8));
     (
@@ -119,7 +125,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
                     flow["extra_delay_ms"] = json!(extra);
                     flow["count"] = json!(count);
                     if flow["scheme"] != "udp" {
-                        flow["ecn"] = json!(ecn);
+                        flow["ecn"] = ecn;
                         flow["tcp_rmem"] = json!(rmem);
                         flow["tcp_wmem"] = json!(wmem.filter(|_| flow["rate_mbps"].is_null()));
                     }
