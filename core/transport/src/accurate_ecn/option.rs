@@ -13,7 +13,7 @@ const ROOM: usize = 28;
 pub const COUNTER_MASK: u64 = (1 << 24) - 1;
 
 /// An option, or none (length 0).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct EcnOption {
     kind: u8,
@@ -21,12 +21,23 @@ pub struct EcnOption {
     fields: [[u8; 3]; FIELDS],
 }
 
+impl Default for EcnOption {
+    #[inline]
+    fn default() -> Self {
+        Self::ABSENT
+    }
+}
+
 impl EcnOption {
+    /// No option.
+    // The derived default calls a function per packet.
+    pub const ABSENT: Self = Self { kind: 0, length: 0, fields: [[0; 3]; FIELDS] };
+
     /// Create an option with the first `fields` counters of `bytes` (indexed by ECN bits), that of ECT(1) first or
     /// last.
     pub fn new(bytes: &[u64; 4], ect_1_first: bool, fields: usize) -> Self {
         let kind = if ect_1_first { ORDER_1 } else { ORDER_0 };
-        let mut option = Self { kind, length: HEADER_BYTES + FIELD_BYTES * fields as u8, ..Self::default() };
+        let mut option = Self { kind, length: HEADER_BYTES + FIELD_BYTES * fields as u8, ..Self::ABSENT };
         for (field, ecn) in option.fields.iter_mut().zip(order(kind)).take(fields) {
             let [_, counter @ ..] = ((bytes[ecn] & COUNTER_MASK) as u32).to_be_bytes();
             *field = counter;
