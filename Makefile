@@ -54,14 +54,14 @@ $(STAMPS)/project: $(STAMPS)/packages pyproject.toml
 	$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-# Train Astraea on LEO paths in about four minutes of two cores and compare it with classic schemes. The budget is in
+# Train Orbit in a few minutes of two cores and compare it with classic schemes. The budget is in
 # steps, so a seed gives the same policy, byte for byte, on a busy machine. Prints the report's path last.
 train: setup
 	out=runs/train-$$(date +%Y%m%d-%H%M%S); \
-	$(BIN)/python train.py --agent astraea --config configs/agents/astraea-minutes.yaml --workers 2 \
+	$(BIN)/python train.py --agent orbit --config configs/agents/orbit.yaml --workers 2 \
 	    $(if $(MINUTES),--minutes $(MINUTES)) --seed $(SEED) --out $$out; \
 	$(BIN)/python evaluate.py leo-single leo-pair \
-	    --schemes cubic,reno,astraea=$$out/policy --out $$out/evaluation
+	    --schemes cubic,reno,orbit=$$out/policy --out $$out/evaluation
 
 # Build everything on all cores, then run the Python tests that may share the machine, then the real-time ones. Neither
 # keeps all cores busy, real-time tests least of all; the remaining checks run beside both at a low priority. Two jobs more
