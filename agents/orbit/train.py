@@ -123,7 +123,9 @@ def load(folder: Path) -> tuple[Evolution, dict[str, Any]]:
         stored = state.pop("evolution")
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"{folder / 'state.json'}: cannot be read: {error}") from None
-    arrays = {name: np.array(item) if isinstance(item, list) else item for name, item in stored.items()}
+    arrays: dict[str, Any] = {
+        name: np.array(item) if isinstance(item, list) else item for name, item in stored.items()
+    }
     return Evolution(**arrays), state
 
 
