@@ -66,7 +66,8 @@ impl Server {
     }
 
     /// Transmit `bytes` offered at `now`, after everything offered before.
-    #[inline]
+    // A call for each packet of a link costs 2 % of the simulation.
+    #[inline(always)]
     pub fn transmit(&mut self, schedule: &mut Schedule, bytes: u32, now: Nanos) -> Transmission {
         // A token bucket is a virtual clock that may lag by the fill time of the bucket; packets that it
         // transmits in the past leave now.
