@@ -33,7 +33,7 @@ def _single(env: FlowEnv, at: int) -> Any:
 
 
 def _vector(env: FlowVectorEnv, at: int) -> Any:
-    return env.step(np.roll(ACTIONS, at)[: env.num_envs, None])
+    return env.step(np.resize(np.roll(ACTIONS, at), env.action_space.shape))
 
 
 def _sb3(env: LeoVecEnv, at: int) -> Any:

@@ -44,11 +44,14 @@ def failure(one: Program, asked: int = 1) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_left() -> Iterator[None]:
+def _nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No process and no folder of a program outlives it."""
-    before = set(Path(tempfile.gettempdir()).glob("leogym-entry-*"))
+    # A folder of its own: other tests have programs at the same time.
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield
-    assert set(Path(tempfile.gettempdir()).glob("leogym-entry-*")) <= before
+    assert not list(folder.iterdir())
     children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
     assert not [one for one in children if b"worker.py" in Path(f"/proc/{one}/cmdline").read_bytes()]
 

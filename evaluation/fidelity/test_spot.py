@@ -11,6 +11,8 @@ from leogym.kernel_bridge.lab import virtual_run
 
 UNABLE = {"reroute", "leotcp-reroute", "converging-paths"}
 """Their flows change routes, which nested shells cannot do."""
+NO_KERNEL = {"l4s", "l4s-hotspot", "l4s-pair", "l4s-starlink"}
+"""No stock kernel has their scheme, Prague."""
 VARIANTS = {
     "geometry",
     "geometry-orbit",
@@ -31,7 +33,7 @@ def _drawn_anew(scenario: Scenario) -> str:
 @pytest.mark.parametrize("name", PAPERS)
 def test_each_suite_has_a_scenario_for_the_lab_and_what_the_lab_did_with_it(name: str) -> None:
     suite = suites.load(name)
-    assert (suite.spot is None) == (name in UNABLE | VARIANTS)
+    assert (suite.spot is None) == (name in UNABLE | NO_KERNEL | VARIANTS)
     if suite.spot is None:
         with pytest.raises(InputError, match=f"{name}.yaml: --spot: the suite has no spot check"):
             suite.as_spot()

@@ -14,7 +14,7 @@ from leogym.evaluation.leobench.result import Result, encode, read
 from leogym.evaluation.leobench.split import Split
 from leogym.evaluation.leobench.version import PARTS, Version
 
-DOCS = Path(__file__).parents[2] / "docs/leobench"
+DOCS = Path(__file__).resolve().parents[2] / "docs/leobench"
 CONFINED = pytest.mark.skipif(confinement.missing() is not None, reason=str(confinement.missing()))
 
 
