@@ -28,8 +28,8 @@ class Preset:
     steps: int
     """Steps of an episode, and so ``max_episode_steps``."""
     threshold: float | None
-    """Gymnasium's ``reward_threshold``: between the returns of random actions and of a trained policy. None where no shipped
-    policy earns more than constant actions."""
+    """Gymnasium's ``reward_threshold``: between the returns of random actions and of a trained policy. None
+    where no shipped policy earns more than constant actions."""
     scenario: dict[str, Any]
     """A scenario or a sampler's ranges; the duration follows from ``steps``."""
     arguments: dict[str, Any] = field(default_factory=dict)
