@@ -9,7 +9,7 @@ from leogym.configs.errors import InputError
 from leogym.evaluation.entries import confinement
 from leogym.evaluation.entries.process import Running, load
 
-DOCS = Path(__file__).parents[2] / "docs/leobench"
+DOCS = Path(__file__).resolve().parents[2] / "docs/leobench"
 
 pytestmark = pytest.mark.skipif(confinement.missing() is not None, reason=str(confinement.missing()))
 
