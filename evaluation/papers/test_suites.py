@@ -14,9 +14,8 @@ from leogym.evaluation.runs.schemes import Contestants
 def test_papers_are_all_shipped_suites_that_a_claim_is_about_or_compares_with() -> None:
     others = {name for name in suites.shipped() if name.startswith(("fidelity", "geometry"))}
     others |= {"static-grid"}  # like geometry, it explains results and has no claim
-    others |= {
-        name for name in suites.shipped() if name.startswith(("l4s", "startup"))
-    }  # of standards, not papers
+    # Suites of standards, not of papers.
+    others |= {name for name in suites.shipped() if name.startswith(("l4s", "startup"))}
     assert "responsiveness-heavy-loss" in papers.stand_behind()
     assert set(papers.stand_behind()) == set(suites.shipped()) - others
     assert papers.names(["a.yaml", "papers", "reroute"])[0] == "a.yaml"
