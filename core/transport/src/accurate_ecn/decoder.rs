@@ -52,8 +52,18 @@ impl Decoder {
         let marked_bytes = self.decode_option(&feedback);
         let least = (u64::from(feedback.ace) + CYCLE - self.cep % CYCLE) % CYCLE;
         let marked = safest(least, u64::from(progress.delivered), marked_bytes);
+        let marked = marked + self.cycles_that_bytes_reveal(marked) * CYCLE;
         self.cep += marked;
         marked as u32
+    }
+
+    /// Return how often the ACE field must have cycled besides, as a packet brings a segment at most.
+    ///
+    /// A marked packet that arrives twice acknowledges nothing new: where all ACKs of eight of them are lost, the packets
+    /// newly acknowledged do not show them. The counter of bytes does, whichever ACK brings it.
+    const fn cycles_that_bytes_reveal(&self, marked: u64) -> u64 {
+        let full = (self.bytes[CE] - FIRST_BYTES[CE]).div_ceil(SEGMENT_BYTES as u64);
+        full.saturating_sub(self.marked_packets() + marked).div_ceil(CYCLE)
     }
 
     /// RFC 9768 §3.2.2.2: "it first checks whether it has already been superseded … by another ACK in which case it ignores
@@ -157,6 +167,23 @@ mod tests {
             "a duplicate that was marked"
         );
         assert_eq!(decoder.marked_packets(), 3);
+    }
+
+    #[test]
+    fn marked_packets_that_arrived_twice_are_counted_though_the_acknowledgements_of_eight_were_lost() {
+        let mut echo = Echo::default();
+        let mut decoder = Decoder::default();
+        let mut take = |packets: usize, delivered, blocks, left_ms| {
+            (0..packets).for_each(|_| _ = echo.on_packet(CE as u8, SEGMENT_BYTES));
+            decoder.hear(echo.feedback(blocks));
+            (decoder.decode(Progress { delivered, behind: false, left_ms }), echo.marked_packets())
+        };
+        assert_eq!(take(10, 10, 0, 1), (10, 10));
+        // Of 9 marked packets only the last is new, and three SACK blocks leave no room for the option.
+        assert_eq!(take(9, 1, 3, 2), (1, 19));
+        // The next ACK has the option: 8 packets more than the field alone tells.
+        assert_eq!(take(1, 1, 0, 3), (9, 20));
+        assert_eq!(decoder.marked_packets(), 20);
     }
 
     #[test]

@@ -88,7 +88,7 @@ proptest! {
             let decoder = decoder(&pipe);
             prop_assert_eq!([decoder.marked_packets(), decoder.bytes(CE)], reference(&pipe), "at {} ms", until / MS);
         }
-        prop_assert!(path.marks == 0.0 || pipe.feedback.iter().any(|(_, truth)| truth[0] > 0));
+        prop_assert!(path.marks < 0.5 || pipe.feedback.iter().any(|(_, truth)| truth[0] > 0));
     }
 
     #[test]
