@@ -3,7 +3,7 @@
 import hashlib
 import math
 import warnings
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -78,15 +78,21 @@ def summarize(runs: pl.DataFrame) -> pl.DataFrame:
     names = [name for name in METRICS if name in runs.columns]
     by_run = values_by_run(runs)
     rows = []
-    for key, group in by_run.group_by(["suite", "scenario", "scheme", "backend"], maintain_order=True):
-        values = {name: group.sort("repeat")[name].drop_nulls().to_list() for name in names}
+    keys = ["suite", "scenario", "scheme", "backend"]
+    for key, group in by_run.partition_by(keys, maintain_order=True, as_dict=True).items():
+        columns = group.sort("repeat").select(names).to_dict(as_series=False)
+        values = {name: [one for one in column if one is not None] for name, column in columns.items()}
         found: dict[str, Interval] = {}
         for n in sorted({len(one) for one in values.values()} - {0}):
             alike = [name for name, one in values.items() if len(one) == n]
             found |= zip(
                 alike, intervals([values[name] for name in alike], seed_of(*map(str, key))), strict=True
             )
-        rows += [(*key, name, *astuple(found[name])) for name in names if name in found]
+        rows += [
+            (*key, name, one.mean, one.low, one.high, one.n)
+            for name in names
+            if (one := found.get(name)) is not None
+        ]
     schema = {name: pl.String for name in SUMMARY_COLUMNS[:5]}
     schema |= {"mean": pl.Float64, "ci_low": pl.Float64, "ci_high": pl.Float64, "n": pl.Int64}
     table = pl.DataFrame(rows, schema=schema, orient="row")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import leosim
 import numpy as np
 
+from leogym.configs.machine import cores
 from leogym.configs.scenario import Scenario
 from leogym.evaluation.fidelity import golden
 from leogym.evaluation.fidelity.golden import FlowFigures, GoldenRun
@@ -113,11 +114,14 @@ def _figures(log: leosim.RunLog) -> list[FlowFigures]:
 
 
 def run(scenarios: Sequence[Scenario], series_ms: float) -> list[leosim.RunLog]:
-    """Simulate scenarios; return the run logs."""
+    """Simulate scenarios on all cores; return the run logs."""
     names = sorted({name for scenario in scenarios for name in scenario.traces})
+    trace_cache.build(names)
     traces = {name: leosim.PathTrace.parse(_csv(name), name) for name in names}
     texts = [scenario.to_json() for scenario in scenarios]
-    return leosim.run(texts, traces, {}, interval_ms=30.0, series_ms=series_ms) if texts else []
+    if not texts:
+        return []
+    return leosim.run(texts, traces, {}, interval_ms=30.0, series_ms=series_ms, threads=cores())
 
 
 def _with_buffers(scenario: Scenario) -> Scenario:

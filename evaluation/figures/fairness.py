@@ -83,5 +83,7 @@ def _runs(results: Results, suite: Suite, scenario: str, scheme: str, metric: st
     mine = results.runs.filter(
         (pl.col("suite") == suite.name) & (pl.col("scenario") == scenario) & (pl.col("scheme") == scheme)
     )
-    by_run = mine.group_by("run_id", "repeat").agg(pl.col(metric).mean()).sort("repeat")
+    # Mixes of schemes have several runs per repeat: keep their order.
+    by_run = mine.group_by("run_id", "repeat", maintain_order=True).agg(pl.col(metric).mean())
+    by_run = by_run.sort("repeat", maintain_order=True)
     return by_run[metric].drop_nulls().to_list()

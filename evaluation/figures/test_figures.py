@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from leogym.configs import suite as suites
-from leogym.evaluation.figures import boxes, completion, distribution
+from leogym.evaluation.figures import boxes, completion, distribution, fairness
 from leogym.evaluation.made_up import made_up_results
 from leogym.evaluation.recorded.results import Results
 
@@ -62,3 +62,21 @@ def test_a_distribution_rises_from_none_to_all_of_the_time(results: Results) -> 
             shares = list(line.get_ydata())  # type: ignore[arg-type]
             assert shares == sorted(shares)
             assert (shares[0], shares[-1]) == (0.0, 1.0)
+
+
+def test_dots_of_mixes_are_in_the_order_of_the_runs() -> None:
+    suite = suites.load("geo-compete")
+    mixes = [f"cubic+{other}" for other in ("bbr", "reno", "vegas", "yeah", "veno", "htcp", "bic")]
+    rows = [
+        {
+            "suite": suite.name,
+            "scenario": "one",
+            "scheme": "cubic",
+            "run_id": mix,
+            "repeat": repeat,
+            "jain": jain,
+        }
+        for jain, (mix, repeat) in enumerate((mix, repeat) for mix in mixes for repeat in (0, 1))
+    ]
+    dots = fairness._runs(Results(Path(), {}, pl.DataFrame(rows)), suite, "one", "cubic", "jain")
+    assert dots == [*range(0, 14, 2), *range(1, 14, 2)]

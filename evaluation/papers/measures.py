@@ -148,7 +148,8 @@ def _of_series(rows: pl.DataFrame, metric: str) -> float | None:
     """Return a metric of `WINDOWED` over rows of a flow series; None if they do not define it."""
     if rows.is_empty():
         return None
-    goodputs = rows.group_by("flow").agg(pl.col("goodput_mbps").mean())["goodput_mbps"].to_list()
+    by_flow = rows.group_by("flow", maintain_order=True).agg(pl.col("goodput_mbps").mean())
+    goodputs = by_flow["goodput_mbps"].to_list()
     if metric == "goodput_mbps":
         return float(np.mean(goodputs))
     if metric == "total_goodput_mbps":

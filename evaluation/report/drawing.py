@@ -4,6 +4,7 @@ import multiprocessing
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from leogym.configs.machine import cores
@@ -30,21 +31,27 @@ class Drawn:
     """The element of the report."""
 
 
-def drawn(results: Results, few: int = FEW) -> Iterator[tuple[Suite, str, list[Drawn]]]:
-    """Yield each suite's panels of each kind, in the suites' order; the text does not depend on ``few``."""
+@contextmanager
+def begun(results: Results, few: int = FEW) -> Iterator[Iterator[tuple[Suite, str, list[Drawn]]]]:
+    """Give an iterator over each suite's panels of each kind, in the suites' order.
+
+    Processes, if any, draw from the start of the ``with`` block on, beside the caller. Leaving the block
+    early cancels the rest. The text does not depend on ``few``.
+    """
     wanted = [(suite, kind) for suite in results.suites for kind in suite.figures]
     workers = min(cores(), len(wanted))
     if len(wanted) <= few or workers < 2:
-        for suite, kind in wanted:
-            yield suite, kind, _draw(results, suite, kind)
+        yield ((suite, kind, _draw(results, suite, kind)) for suite, kind in wanted)
         return
     assert not results.summary.is_empty()  # computed once, and sent along
     # Spawn: a forked process would inherit locks of threads that do not exist in it.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, _begin, (results,)) as pool:
-        texts = pool.map(_draw_here, *zip(*wanted, strict=True))
-        for (suite, kind), panels in zip(wanted, texts, strict=True):
-            yield suite, kind, panels
+        texts = [pool.submit(_draw_here, suite, kind) for suite, kind in wanted]
+        try:
+            yield ((*one, text.result()) for one, text in zip(wanted, texts, strict=True))
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _begin(results: Results) -> None:

@@ -1,11 +1,11 @@
 """``report.html``: one offline file with tables, figures, explanations and provenance."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 import yaml
@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from leogym.configs.atomic import write_atomically
 from leogym.configs.suite import Suite
-from leogym.evaluation.fidelity import BEYOND, kernel, of_results, spot
+from leogym.evaluation.fidelity import BEYOND, Fidelity, kernel, of_results, spot
 from leogym.evaluation.figures import figure_module
 from leogym.evaluation.papers import table as claims
 from leogym.evaluation.papers.verdicts import Verdict, verdicts
@@ -57,6 +57,26 @@ class FigureGroup:
     """Panels per row; 0: as many as fit."""
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """What a page shows beside figures and tables and what takes long: simulations, series and maps."""
+
+    distances: list[Fidelity]
+    spots: dict[str, spot.SpotCheck | None]
+    charts: dict[str, time_series.Explorer]
+    maps: str
+
+    @classmethod
+    def of(cls, results: Results) -> Self:
+        """Prepare an evaluation's page."""
+        return cls(
+            of_results(results),
+            {suite.name: spot.of_suite(suite.name) for suite in results.suites},
+            time_series.explorers(results),
+            path_maps.maps(results) if any(suite.figures for suite in results.suites) else "",
+        )
+
+
 def write(results: Results) -> Path:
     """Write the CSV tables, ``figures/`` and ``report.html`` into the folder; return the report's path."""
     folder = results.folder
@@ -64,29 +84,40 @@ def write(results: Results) -> Path:
     write_atomically(folder / "summary.csv", summary.write_csv().encode())
     places = ranking.ranking(results)
     write_atomically(folder / "ranking.csv", ranking.table(places, results.quick).write_csv().encode())
-    beside = [] if results.spot else verdicts(results)
-    if beside:
-        write_atomically(folder / "claims.csv", claims.table(beside, results.quick).write_csv().encode())
-    else:
-        (folder / "claims.csv").unlink(missing_ok=True)
+    with drawing.begun(results) as drawn:
+        beside = [] if results.spot else verdicts(results)
+        if beside:
+            write_atomically(folder / "claims.csv", claims.table(beside, results.quick).write_csv().encode())
+        else:
+            (folder / "claims.csv").unlink(missing_ok=True)
+        prepared = Prepared.of(results)
+        groups = write_figures(results, drawn)
+    path = folder / "report.html"
+    write_atomically(path, render(results, groups, beside, places, prepared).encode())
+    return path
+
+
+def write_figures(
+    results: Results, drawn: Iterable[tuple[Suite, str, list[drawing.Drawn]]]
+) -> dict[str, list[FigureGroup]]:
+    """Write all panels to ``figures/`` and delete other files there; return the page's figures by suite."""
+    folder = results.folder / "figures"
+    folder.mkdir(exist_ok=True)
     groups: dict[str, list[FigureGroup]] = {suite.name: [] for suite in results.suites}
     written = set()
-    (folder / "figures").mkdir(exist_ok=True)
-    for suite, kind, panels in drawing.drawn(results):
+    for suite, kind, panels in drawn:
         for panel in panels:
-            write_atomically(folder / "figures" / f"{panel.name}.svg", panel.svg.encode())
+            write_atomically(folder / f"{panel.name}.svg", panel.svg.encode())
             written.add(f"{panel.name}.svg")
         if panels:
             module, inline = figure_module(kind), [panel.inline for panel in panels]
             groups[suite.name].append(
                 FigureGroup(kind, module.TITLE, module.CAPTION, inline, columns_of(panels))
             )
-    for stale in (folder / "figures").iterdir():
+    for stale in folder.iterdir():
         if stale.name not in written:
             stale.unlink()
-    path = folder / "report.html"
-    write_atomically(path, render(results, groups, beside, places).encode())
-    return path
+    return groups
 
 
 def columns_of(panels: Sequence[figure_style.Panel | drawing.Drawn]) -> int:
@@ -100,6 +131,7 @@ def render(
     groups: dict[str, list[FigureGroup]],
     beside: list[Verdict],
     places: list[ranking.Place],
+    prepared: Prepared,
 ) -> str:
     """Return the report's HTML; ``beside`` are verdicts on papers' claims, ``places`` the power ranking."""
     environment = Environment(
@@ -110,13 +142,11 @@ def render(
         lstrip_blocks=True,
     )
     looks = figure_style.looks(results.schemes)
-    distances = of_results(results)
-    charts = time_series.explorers(results)
-    maps = path_maps.maps(results) if any(suite.figures for suite in results.suites) else ""
+    distances, charts, maps = prepared.distances, prepared.charts, prepared.maps
     names = [suite.name for suite in results.suites]
     shown = {metric.name for suite in results.suites for metric in results.headline(suite)}
     used = [metric for metric in (*METRICS.values(), ORACLE_SHARE) if metric.name in shown]
-    sections = [section(results, suite, groups, charts, beside) for suite in results.suites]
+    sections = [section(results, suite, groups, prepared, beside) for suite in results.suites]
     page = partial(
         environment.get_template("page.html.j2").render,
         results=results,
@@ -156,11 +186,11 @@ def section(
     results: Results,
     suite: Suite,
     groups: dict[str, list[FigureGroup]],
-    charts: dict[str, time_series.Explorer],
+    prepared: Prepared,
     beside: list[Verdict],
 ) -> dict[str, Any]:
     """Return the template's values for a suite's section."""
-    chart = charts.get(suite.name)
+    chart = prepared.charts.get(suite.name)
     return {
         "suite": suite,
         "metrics": results.headline(suite),
@@ -178,7 +208,7 @@ def section(
         "claims": [one for one in beside if one.claim.suite == suite.name],
         "size": _size(results, suite),
         "warnings": warnings(results, suite),
-        "spot": spot.of_suite(suite.name),
+        "spot": prepared.spots[suite.name],
         "config": yaml.safe_dump(suite.model_dump(mode="json"), sort_keys=False, allow_unicode=True),
     }
 
