@@ -17,49 +17,120 @@ NO_NEW_PRIVS, SECCOMP, FILTER, DEATH_SIGNAL = 38, 22, 2, 1  # of prctl(2)
 EXECUTE, READ_FILE, READ_DIR = 1 << 0, 1 << 2, 1 << 3
 FILE_RIGHTS = (13, 13, 14, 15, 15, 16)
 """Number of Landlock's rights to files by version of its interface, from 1."""
-ARCH = 0xC000003E
 X32 = 0x40000000
-CLONE, CLONE3, TGKILL, KILL = 56, 435, 234, 62
 CLONE_THREAD = 0x00010000
 EPERM, ENOSYS = 1, 38
-DENIED = (
-    *(41, 53),  # socket, socketpair
-    *(101, 310, 311, 434, 424, 438, 200, 129, 297),  # ptrace, process_vm_*, pidfd_*, tkill, *sigqueueinfo
-    *(57, 58, 59, 322),  # fork, vfork, execve, execveat
-    *(90, 91, 268, 452, 92, 93, 94, 260),  # chmod and chown, all forms
-    *(132, 235, 261, 280, 188, 189, 190, 197, 198, 199),  # times and extended attributes
-    *(272, 308, 165, 166, 155, 161, 428, 429, 430, 442),  # unshare, setns, mounts, chroot
-    *(321, 298, 323, 425, 426, 427, 319),  # bpf, perf_event_open, userfaultfd, io_uring, memfd_create
-    *(248, 249, 250, 303, 304, 160, 302),  # keys, file handles, setrlimit, prlimit64
-    *(29, 30, 31, 64, 68, 240),  # shared memory, semaphores and queues between processes
-    *(
-        133,
-        259,
-        175,
-        313,
-        176,
-        246,
-        169,
-        167,
-        168,
-        164,
-        227,
-        159,
-        170,
-        171,
-        172,
-        173,
-        163,
-        103,
-    ),  # the machine
-)
-"""System calls of x86-64 that fail with EPERM."""
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""As seccomp names them, by the machine's name."""
+CLONE = {"x86_64": 56, "aarch64": 220}
+CLONE3 = 435
+TGKILL = {"x86_64": 234, "aarch64": 131}
+KILL = {"x86_64": 62, "aarch64": 129}
+CAPSET = {"x86_64": 126, "aarch64": 91}
+DENIED: dict[str, tuple[int | None, int | None]] = {
+    # sockets
+    "socket": (41, 198),
+    "socketpair": (53, 199),
+    # other processes
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "pidfd_open": (434, 434),
+    "pidfd_send_signal": (424, 424),
+    "pidfd_getfd": (438, 438),
+    "tkill": (200, 130),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    # new processes and programs
+    "fork": (57, None),
+    "vfork": (58, None),
+    "execve": (59, 221),
+    "execveat": (322, 281),
+    # attributes of files
+    "chmod": (90, None),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, None),
+    "fchown": (93, 55),
+    "lchown": (94, None),
+    "fchownat": (260, 54),
+    "utime": (132, None),
+    "utimes": (235, None),
+    "futimesat": (261, None),
+    "utimensat": (280, 88),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "setxattrat": (463, 463),
+    "removexattrat": (466, 466),
+    # namespaces, mounts, roots
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "mount_setattr": (442, 442),
+    # large parts of the kernel that no program needs
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "memfd_create": (319, 279),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265),
+    # limits
+    "setrlimit": (160, 164),
+    "prlimit64": (302, 261),
+    # memory, semaphores and queues between processes
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "mq_open": (240, 180),
+    # the machine
+    "mknod": (133, None),
+    "mknodat": (259, 33),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "clock_adjtime": (305, 266),
+    "adjtimex": (159, 171),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+    "iopl": (172, None),
+    "ioperm": (173, None),
+    "acct": (163, 89),
+    "syslog": (103, 116),
+}
+"""System calls that fail with EPERM, with their numbers on x86-64 and on aarch64, which lacks some."""
 
 
 def missing() -> str | None:
     """Return what this machine lacks for `confine`, or None."""
-    if platform.machine() != "x86_64":
-        return f"the seccomp filter is written for x86_64, not {platform.machine()}"
+    if platform.machine() not in ARCHITECTURES:
+        known = " and ".join(ARCHITECTURES)
+        return f"the seccomp filter is written for {known}, not {platform.machine()}"
     if _interface() < 1:
         return "the kernel has no Landlock (Linux 5.13, CONFIG_SECURITY_LANDLOCK, lsm=landlock)"
     return None
@@ -117,29 +188,41 @@ def _landlock(readable: Sequence[str]) -> None:
 
 def _no_capabilities() -> None:
     header = struct.pack("=Ii", 0x20080522, 0)
-    _call(126, header, bytes(24))
+    _call(CAPSET[platform.machine()], header, bytes(24))
 
 
-def _seccomp(pid: int) -> None:
+def filter_program(machine: str, pid: int) -> list[tuple[int, int, int, int]]:
+    """Return the lines of the seccomp filter for a machine: operation, jumps if true and false, constant."""
     allow, kill = 0x7FFF0000, 0x80000000
     refuse, unknown = 0x00050000 | EPERM, 0x00050000 | ENOSYS
     load, equal, at_least, any_bit, answer = 0x20, 0x15, 0x35, 0x45, 0x06
     lines: list[tuple[int, int, int, int]] = [
         (load, 0, 0, 4),
-        (equal, 1, 0, ARCH),
+        (equal, 1, 0, ARCHITECTURES[machine]),
         (answer, 0, 0, kill),
         (load, 0, 0, 0),
-        (at_least, 0, 1, X32),
-        (answer, 0, 0, kill),
     ]
-    for number in DENIED:
-        lines += [(equal, 0, 1, number), (answer, 0, 0, refuse)]
+    if machine == "x86_64":
+        lines += [(at_least, 0, 1, X32), (answer, 0, 0, kill)]
+    column = list(ARCHITECTURES).index(machine)
+    for numbers in DENIED.values():
+        if (number := numbers[column]) is not None:
+            lines += [(equal, 0, 1, number), (answer, 0, 0, refuse)]
     lines += [(equal, 0, 1, CLONE3), (answer, 0, 0, unknown)]
     # Threads, but no processes; signals, but to none other.
-    lines += [(equal, 0, 4, CLONE), (load, 0, 0, 16), (any_bit, 1, 0, CLONE_THREAD), (answer, 0, 0, refuse)]
-    lines += [(answer, 0, 0, allow)]
-    lines += [(equal, 1, 0, TGKILL), (equal, 0, 4, KILL), (load, 0, 0, 16), (equal, 1, 0, pid)]
-    lines += [(answer, 0, 0, refuse), (answer, 0, 0, allow), (answer, 0, 0, allow)]
+    lines += [(equal, 0, 4, CLONE[machine]), (load, 0, 0, 16), (any_bit, 1, 0, CLONE_THREAD)]
+    lines += [(answer, 0, 0, refuse), (answer, 0, 0, allow)]
+    lines += [
+        (equal, 1, 0, TGKILL[machine]),
+        (equal, 0, 4, KILL[machine]),
+        (load, 0, 0, 16),
+        (equal, 1, 0, pid),
+    ]
+    return [*lines, (answer, 0, 0, refuse), (answer, 0, 0, allow), (answer, 0, 0, allow)]
+
+
+def _seccomp(pid: int) -> None:
+    lines = filter_program(platform.machine(), pid)
     code = b"".join(struct.pack("=HBBI", *line) for line in lines)
     held = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("@HP", len(lines), ctypes.addressof(held))

@@ -201,6 +201,8 @@ class Running:
             raise ProgramError(f"agent: {_shown(agent)}: no such specification (there are: {known})")
         if not 0.1 <= interval_ms <= 10_000:
             raise ProgramError(f"interval_ms: {interval_ms:g}: must be from 0.1 to 10000")
+        if (numbers := leosim.Batch(1, agent=agent, interval_ms=interval_ms).action_dim) != 1:
+            raise ProgramError(f"agent: {agent}: takes {numbers} numbers an action, and a program gives one")
         return agent, interval_ms
 
     def _require_silence(self) -> None:

@@ -1,33 +1,69 @@
-"""``python -m evaluation.leobench``: freeze a version, check that a frozen one has not moved, the board."""
+"""``python -m evaluation.leobench``: freeze and check versions, compare on many seeds, write the board."""
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from leogym.configs.command_line import OneLineParser
+from leogym.configs.command_line import OneLineParser, as_folder
 from leogym.configs.errors import InputError, reports_input_errors
-from leogym.evaluation.leobench import board, freezing, version
+from leogym.evaluation.leobench import board, entering, freezing, seeds, version
+from leogym.evaluation.leobench.command import NEWEST
 
 PROGRAM = "python -m evaluation.leobench"
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run a command line; return 1 if a frozen version has moved."""
-    parser = OneLineParser(
+def parser() -> OneLineParser:
+    """Return the command line's parser."""
+    found = OneLineParser(
         prog=PROGRAM,
         description="Freeze a version of LeoBench, check that what can move its numbers has not moved, "
-        "or write the scoreboard from a folder of results to FOLDER/board.html.",
-        examples=("freeze v1", "check v1", "board leobench/results"),
+        "compare two entries on many judge seeds, or write the scoreboard of a folder of results.",
+        examples=("check v1", "seeds cubic reno --seeds 3", "board docs/leobench/results"),
     )
-    parser.add_argument("what", choices=("freeze", "check", "board"))
-    parser.add_argument("of", metavar="VERSION|FOLDER", help=f"{', '.join(version.names())}; of results")
-    options = parser.parse_args(arguments)
+    commands = found.add_subparsers(dest="what", required=True, metavar="freeze|check|seeds|board")
+    for name, told in (
+        ("freeze", "write frozen.json, once"),
+        ("check", "print what has moved since a version was frozen; the exit status is 1 if anything has"),
+    ):
+        add = commands.add_parser(name, help=told, examples=(NEWEST,))
+        add.add_argument("version", metavar="VERSION", help=", ".join(version.names()))
+    add = commands.add_parser(
+        "seeds",
+        help="judge two entries on several judge seeds, and tell how often their order is the same",
+        examples=("orbit cubic", "mine=runs/a/policy careful.py:Careful --seeds 3 --first 100"),
+    )
+    add.add_argument("entries", nargs=2, metavar="[NAME=]ENTRY", help="as for evaluate.py leobench")
+    add.add_argument("--version", default=NEWEST, metavar="NAME", help=f"(default: {NEWEST})")
+    add.add_argument("--seeds", type=int, default=10, metavar="N", help="number of seeds (default: 10)")
+    add.add_argument("--first", type=int, default=1, metavar="S", help="the first seed (default: 1)")
+    add.add_argument("--jobs", type=int, default=0, metavar="N", help="runs at a time (default: one a core)")
+    add.add_argument("--ray", metavar="ADDRESS", help="run on the Ray cluster at this address")
+    add.add_argument(
+        "--out",
+        type=as_folder,
+        default=Path("runs/leobench-seeds"),
+        metavar="DIR",
+        help="results, which a second call keeps (default: runs/leobench-seeds)",
+    )
+    add = commands.add_parser(
+        "board", help="write FOLDER/board.html from the results there", examples=("docs/leobench/results",)
+    )
+    add.add_argument("folder", type=Path, metavar="FOLDER", help="of results")
+    return found
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line; return 1 if a frozen version has moved."""
+    options = parser().parse_args(arguments)
     if options.what == "board":
-        page = Path(options.of) / "board.html"
-        print(f"{board.write(Path(options.of), page)} results", file=sys.stderr)
+        page = options.folder / "board.html"
+        print(f"{board.write(options.folder, page)} results", file=sys.stderr)
         print(page)
         return 0
-    found = version.load(options.of)
+    found = version.load(options.version)
+    if options.what == "seeds":
+        return _seeds(options, found)
     if options.what == "freeze":
         print(freezing.freeze(found))
         return 0
@@ -37,6 +73,23 @@ def run(arguments: Sequence[str]) -> int:
     for line in lines:
         print(line)
     return 1 if lines else 0
+
+
+def _seeds(options: argparse.Namespace, found: version.Version) -> int:
+    if not 1 <= options.seeds <= 1000 or options.first < 0:
+        raise InputError(f"{PROGRAM} seeds: --seeds, --first: must be from 1 to 1000, and at least 0")
+    first, second = (entering.entrant(text, found) for text in options.entries)
+    names = first[0], second[0]
+    if names[0] == names[1]:
+        raise InputError(f"{PROGRAM} seeds: {names[0]}: two entries have this name; give NAME=ENTRY")
+    print(f"| seed | {names[0]} | {names[1]} | ahead |\n|---|---|---|---|", flush=True)
+    asked = range(options.first, options.first + options.seeds)
+    meetings = []
+    for one in seeds.meet((first, second), found, asked, options.out, jobs=options.jobs, ray=options.ray):
+        meetings.append(one)
+        print(seeds.line(one, names), flush=True)
+    print(seeds.verdict(meetings, names))
+    return 0
 
 
 @reports_input_errors

@@ -1,5 +1,7 @@
 """The scoreboard: one static page from a folder of results, which opens from a file."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,16 +15,48 @@ from matplotlib.lines import Line2D
 from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
 from leogym.evaluation.leobench.result import Estimate, Result, read_all
-from leogym.evaluation.leobench.version import PARTS, Part
+from leogym.evaluation.leobench.version import PARTS, TIERS, Part, Tier
 from leogym.evaluation.report.page import TEMPLATES as REPORT
 from leogym.results import figure_style
 from leogym.results.aggregates import improvement, performance_profile
 from leogym.results.figure_style import Look, Panel, canvas, legend_above
 
 TEMPLATES = Path(__file__).parent / "templates"
+TITLES: dict[Tier, str] = {
+    "lab": "Linux in virtual time",
+    "kernel": "real TCP",
+    "mahimahi": "real TCP in mahimahi",
+}
 DRAWN = 10
 """Lines in a performance profile, at most: those with the best scores."""
 _THRESHOLDS = np.linspace(0, 1, 101)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far the simulator is from a real kernel on the runs that both ran."""
+
+    tier: str
+    kernel: float
+    """The score on the kernel."""
+    simulator: float
+    parts: dict[Part, float]
+    """The kernel's value less the simulator's, by part."""
+
+    @property
+    def score(self) -> float:
+        """The kernel's score less the simulator's."""
+        return self.kernel - self.simulator
+
+    @classmethod
+    def of(cls, result: Result) -> Gap:
+        """Return the gap in a result of a tier beside the simulator."""
+        beside = result.simulated
+        assert beside is not None
+        parts: dict[Part, float] = {
+            part: one.value - beside.parts[part].value for part, one in result.parts.items()
+        }
+        return cls(result.judged.tier, result.score.value, beside.score.value, parts)
 
 
 @dataclass(frozen=True)
@@ -34,18 +68,26 @@ class Row:
     result: Result
     beats_next: float | None
     """Probability that a run is better than one of the next row, of the same suite and part."""
+    gaps: list[Gap]
+    """By tier, for those that judged the same entry."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Results that may be compared: of one version, split and seed."""
+    """Results that may be compared: of one version, split, tier and seed."""
 
     key: str
     title: str
     draft: bool
+    tier: Tier
     rows: list[Row]
     suites: dict[str, list[Part]]
     profiles: list[Markup]
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a real kernel judged one of the entries, too."""
+        return any(row.gaps for row in self.rows)
 
 
 def write(folder: Path, out: Path) -> int:
@@ -70,8 +112,10 @@ def render(results: Sequence[Result]) -> str:
     return environment.get_template("board.html.j2").render(
         groups=groups(results, looks),
         parts=PARTS,
+        titles=TITLES,
         looks=looks,
         shown=shown,
+        signed=signed,
         light=figure_style.css_variables(dark=False),
         dark=figure_style.css_variables(dark=True),
     )
@@ -82,21 +126,27 @@ def groups(results: Sequence[Result], looks: dict[str, Look]) -> list[Group]:
     by_key: dict[tuple[Any, ...], list[Result]] = {}
     for one in results:
         judged = one.judged
-        key = (judged.version, judged.split, judged.seed, judged.status, judged.files_sha256)
+        # The simulator's first, as it runs all.
+        tier = TIERS.index(judged.tier)
+        key = (judged.version, judged.split, tier, judged.seed, judged.status, judged.files_sha256)
         by_key.setdefault(key, []).append(one)
     found = []
     for index, (key, members) in enumerate(sorted(by_key.items())):
-        version, split, seed, status, _ = key
+        version, split, tier, seed, status, files = key
         ordered = sorted(members, key=lambda one: (-one.score.value, one.entry.name))
         if len({one.entry.name for one in ordered}) < len(ordered):
             raise InputError(f"{version}, {split}: two results of one entry: keep the file of one")
         name = f"{version}{' draft' if status == 'draft' else ''}, {split}"
+        name += f", {TITLES[TIERS[tier]]}" if tier else ""
+        beside = [one for one in results if not tier and split == "dev" and one.simulated is not None]
+        beside = [one for one in beside if (one.judged.version, one.judged.files_sha256) == (version, files)]
         found.append(
             Group(
                 key=f"group-{index}",
                 title=f"{name}{f', seed {seed}' if split == 'judge' else ''}",
                 draft=status == "draft",
-                rows=rows(ordered),
+                tier=TIERS[tier],
+                rows=rows(ordered, beside),
                 suites={suite: list(its) for suite, its in ordered[0].suites.items()},
                 profiles=[profile(ordered[:DRAWN], part, looks, index) for part in PARTS],
             )
@@ -104,16 +154,20 @@ def groups(results: Sequence[Result], looks: dict[str, Look]) -> list[Group]:
     return found
 
 
-def rows(ordered: Sequence[Result]) -> list[Row]:
-    """Return the rows of results that are ordered by score, with their places."""
+def rows(ordered: Sequence[Result], beside: Sequence[Result] = ()) -> list[Row]:
+    """Return the rows of results that are ordered by score, with their places.
+
+    ``beside`` are results of real kernels.
+    """
     found: list[Row] = []
     first, place = ordered[0], 1
     for index, one in enumerate(ordered):
         if not overlap(one.score, first.score):
             first, place = one, index + 1
-        beside = ordered[index + 1] if index + 1 < len(ordered) else None
-        beats = improvement(_strata(one), _strata(beside)) if beside is not None else None
-        found.append(Row(str(place), one, beats))
+        after = ordered[index + 1] if index + 1 < len(ordered) else None
+        beats = improvement(_strata(one), _strata(after)) if after is not None else None
+        gaps = [Gap.of(other) for other in beside if other.entry == one.entry]
+        found.append(Row(str(place), one, beats, gaps))
     return found
 
 
@@ -150,6 +204,12 @@ def shown(found: Estimate, digits: int) -> tuple[str, str]:
     if found.low is None or found.high is None:
         return f"{found.value:.{digits}f}", ""
     return f"{found.value:.{digits}f}", f"{found.low:.{digits}f} – {found.high:.{digits}f}"
+
+
+def signed(value: float, digits: int) -> str:
+    """Return a difference as text, with its sign; 0 has none."""
+    told = f"{value:+.{digits}f}"
+    return told[1:] if float(told) == 0 else told.replace("-", "−")
 
 
 def _strata(one: Result) -> dict[str, list[float]]:

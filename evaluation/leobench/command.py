@@ -8,10 +8,12 @@ from leogym.configs.atomic import write_atomically
 from leogym.configs.command_line import OneLineParser, as_folder
 from leogym.configs.errors import InputError
 from leogym.configs.machine import require_at_a_time
-from leogym.evaluation.leobench import judging, split, version
+from leogym.evaluation.leobench import entering, judging, split, version
 from leogym.evaluation.leobench.result import Estimate, Result, encode
-from leogym.evaluation.leobench.version import PARTS
+from leogym.evaluation.leobench.version import PARTS, TIERS
 from leogym.evaluation.recorded.store import require_writable
+from leogym.evaluation.runs.backends import backend
+from leogym.evaluation.runs.schemes import GROUPS
 
 NEWEST = "v1"
 RUN_BYTES = 32_000_000
@@ -30,16 +32,25 @@ def parser(program: str) -> argparse.ArgumentParser:
         "entries",
         nargs="+",
         metavar="[NAME=]ENTRY",
-        help="a scheme, a policy folder, FILE.py:Class with act(observation), or FILE.so with C functions",
+        help="a scheme, a policy folder, FILE.py:Class with act(observation), FILE.so with C functions, or "
+        f"one of {', '.join(GROUPS)}",
     )
     add("--version", default=NEWEST, metavar="NAME", help=f"{', '.join(version.names())} (default: {NEWEST})")
     add("--split", choices=("dev", "judge"), default="dev", help="dev is public, judge drawn from --seed")
     add("--seed", type=_natural, metavar="S", help="of a judging: paths, epochs, phases and draws")
+    add(
+        "--backend",
+        choices=TIERS,
+        default="simulator",
+        help="the tier: a fixed part of dev runs on the lab's Linux (lab) or this machine's real TCP "
+        "(kernel, mahimahi), and in the simulator beside it (default: simulator, all of the split)",
+    )
     add("--jobs", type=_natural, default=0, metavar="N", help="runs at a time (default: 0: one per core)")
     add("--ray", metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here")
     add(
         "--out", type=as_folder, default=Path("runs/leobench"), metavar="DIR", help="(default: runs/leobench)"
     )
+    add("--keep", action="store_true", help="keep results in --out that this build would give again")
     return found
 
 
@@ -54,24 +65,41 @@ def run(arguments: Sequence[str], program: str) -> int:
     options = parser(program).parse_args(arguments)
     if (options.split == "judge") != (options.seed is not None):
         raise InputError(f"{program} leobench: --seed: is needed for --split judge, and only for it")
+    if options.backend != "simulator" and options.split == "judge":
+        raise InputError(f"{program} leobench: --backend {options.backend}: runs a part of dev, not of judge")
     if not options.ray:
         require_at_a_time(options.jobs, "--jobs", RUN_BYTES)
     found = version.load(options.version)
-    entries = [judging.entrant(text, found) for text in options.entries]
+    entries, left_out = entering.entrants(options.entries, found, backend(options.backend).schemes())
     names = [name for name, _ in entries]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"{program} leobench: {twice[0]}: two entries have this name; give NAME=ENTRY")
     require_writable(options.out)
     options.out.mkdir(parents=True, exist_ok=True)
-    chosen = split.dev(found) if options.split == "dev" else split.judge(found, options.seed)
+    if left_out:
+        print(f"--backend {options.backend} does not run: {', '.join(left_out)}", flush=True)
+    if options.split == "judge":
+        chosen = split.judge(found, options.seed)
+    else:
+        chosen = split.dev(found) if options.backend == "simulator" else split.sample(found)
     seed = chosen.seed if options.seed is None else options.seed
-    for one in judging.judge(entries, found, chosen, seed, jobs=options.jobs, ray=options.ray):
+    for one in judging.judge(
+        entries,
+        found,
+        chosen,
+        seed,
+        tier=options.backend,
+        jobs=options.jobs,
+        ray=options.ray,
+        earlier=options.out if options.keep else None,
+    ):
         for line in one.lines:
             print(line, flush=True)
         path = options.out / one.result.file_name
-        write_atomically(path, encode(one.result))
+        if not one.kept:
+            write_atomically(path, encode(one.result))
         print(summary(one.result))
-        print(path, flush=True)
+        print(f"{path}{' (kept)' if one.kept else ''}", flush=True)
     return 0
 
 
@@ -81,9 +109,11 @@ def summary(result: Result) -> str:
     draft = " draft" if judged.status == "draft" else ""
     told = [f"{part} {_shown(result.parts[part], 3)}" for part in PARTS]
     failed = f"; failed in {result.failures} of {len(result.runs)} runs" if result.failures else ""
+    tier = "" if judged.tier == "simulator" else f" on {judged.tier}"
+    beside = f"; the simulator: {_shown(result.simulated.score, 1)}" if result.simulated else ""
     return (
         f"{result.entry.name}: {_shown(result.score, 1)} of 100 on {judged.version}{draft}, "
-        f"{judged.split} ({', '.join(told)}){failed}"
+        f"{judged.split}{tier} ({', '.join(told)}){beside}{failed}"
     )
 
 

@@ -6,24 +6,35 @@ import platform
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import leosim
 
 from leogym.configs.errors import InputError
-from leogym.evaluation.entries import process
 from leogym.evaluation.leobench import scoring
-from leogym.evaluation.leobench.result import Circumstances, Entry, Estimate, Judged, JudgedRun, Result
+from leogym.evaluation.leobench.entering import Named, described
+from leogym.evaluation.leobench.result import (
+    Circumstances,
+    Entry,
+    Estimate,
+    Judged,
+    JudgedRun,
+    Result,
+    Simulated,
+    file_name,
+    read,
+)
 from leogym.evaluation.leobench.split import Split
-from leogym.evaluation.leobench.version import Part, Version, values_of
+from leogym.evaluation.leobench.version import Part, Tier, Version, values_of
 from leogym.evaluation.runs import execute, inputs, plan
-from leogym.evaluation.runs.backends import Simulator
+from leogym.evaluation.runs.backends import Inputs, backend
 from leogym.evaluation.runs.plan import Run
-from leogym.evaluation.runs.schemes import Contestants, Policy, about, load_policy, require_known, shipped
+from leogym.evaluation.runs.schemes import Contestants
 from leogym.results import provenance
 from leogym.results.measurement import Measurement
 from leogym.results.metrics import flow_rows
@@ -47,73 +58,64 @@ class Judgement:
 
     result: Result
     lines: tuple[str, ...]
-
-
-def entrant(text: str, version: Version) -> tuple[str, Policy | None]:
-    """Return the name and, unless it is a classic scheme, the policy or program of ``[NAME=]ENTRY``.
-
-    An entry is a scheme's name, a policy folder, ``FILE.py:Class`` or ``FILE.so``.
-
-    Raises:
-        InputError: it is none of these, or it cannot be loaded.
-    """
-    name, equals, path = text.partition("=")
-    if not equals:
-        path = text
-    known, ours = Simulator.schemes(), shipped()
-    if not equals and (text in known or text in ours):
-        return text, load_policy(ours[text]) if text in ours and text not in known else None
-    if process.is_program(path):
-        program = process.load(path, version.limits)
-        found = Policy(
-            Path(path), {}, {"agent": program.agent, "interval_ms": program.interval_ms}, None, program
-        )
-        own = program.name.lower() or Path(path).stem.removeprefix("lib")
-    elif Path(path).is_dir():
-        found, own = load_policy(Path(path)), Path(path).resolve().name
-    else:
-        require_known(text, "ENTRY", known)
-        return text, None
-    name = name if equals else own
-    if not re.fullmatch(r"[\w.+-]+", name):
-        raise InputError(f"{text}: name: {name!r}: must be letters, digits, and _ . + - (give NAME=ENTRY)")
-    if name in known:
-        raise InputError(f"{text}: name: {name} is built in; give NAME=ENTRY")
-    return name, found
+    kept: bool = False
+    """Whether it is an earlier one."""
 
 
 def judge(
-    entries: Sequence[tuple[str, Policy | None]],
+    entries: Sequence[Named],
     version: Version,
     split: Split,
     seed: int,
     *,
+    tier: Tier = "simulator",
     jobs: int = 0,
     ray: str | None = None,
+    earlier: Path | None = None,
 ) -> Iterator[Judgement]:
     """Yield each entry's result, in the order of ``entries``.
 
     ``seed`` is the judging's, as the result tells it. ``jobs`` and ``ray`` are those of `execute`; results do
-    not depend on them.
+    not depend on them. A tier beside the simulator runs each run in the simulator, too, to compare. A result
+    in the folder ``earlier`` is taken as it is if this build would judge the same again.
     """
     for name, policy in entries:
         begun_s = time.monotonic()
+        told, judged_on = described(name, policy), _judged(version, split, seed, tier)
+        if earlier is not None and (kept := _kept(earlier / file_name(judged_on, name), told, judged_on)):
+            yield Judgement(kept, (), True)
+            continue
         contestants = Contestants([name], {name: policy} if policy else {})
-        runs = planned(version, split, contestants)
+        runs = planned(version, split, contestants, tier)
         needed = inputs.gather(runs, split.traces, contestants)
-        first = {run.suite: run for run in reversed(runs)}
-        tried = [first[one.name] for one in split.suites][:TRIED_FIRST]
-        outcomes = _outcomes(tried, needed, 1, None)
-        left = [run for run in runs if run.run_id not in outcomes]
-        if all(one.failed is not None for one in outcomes.values()):
-            outcomes |= {run.run_id: Outcome((), NOT_RUN) for run in left}
-        else:
-            outcomes |= _outcomes(left, needed, jobs, ray)
-        yield _judgement(name, policy, version, split, seed, runs, outcomes, time.monotonic() - begun_s)
+        if tier != "simulator":
+            backend(tier)(needed).check(run.scenario for run in runs)
+        outcomes = _tried(runs, needed, jobs, ray)
+        twins: dict[str, Outcome] = {}
+        if tier != "simulator":
+            alike = planned(version, split, contestants)
+            found = _outcomes(alike, needed, jobs, None)
+            twins = {run.run_id: found[one.run_id] for run, one in zip(runs, alike, strict=True)}
+        runs_judged = _runs_judged(version, split, runs, outcomes, twins)
+        by_part = _by_part((one.suite, one.values) for one in runs_judged)
+        simulated = _by_part((one.suite, one.simulated) for one in runs_judged if one.simulated is not None)
+        result = Result(
+            entry=told,
+            judged=judged_on,
+            score=Estimate.of(scoring.score(by_part)),
+            parts=_estimates(by_part),
+            suites=scoring.suites(by_part),
+            simulated=Simulated(score=Estimate.of(scoring.score(simulated)), parts=_estimates(simulated))
+            if simulated
+            else None,
+            runs=runs_judged,
+            circumstances=circumstances(time.monotonic() - begun_s, tier),
+        )
+        yield Judgement(result, _lines(name, runs_judged))
 
 
-def planned(version: Version, split: Split, contestants: Contestants) -> list[Run]:
-    """Return the runs of a split, each scheme meeting the same paths, phases and draws."""
+def planned(version: Version, split: Split, contestants: Contestants, tier: Tier = "simulator") -> list[Run]:
+    """Return the runs of a split, each scheme meeting the same paths, phases and draws on every tier."""
     traces = {name: plan.Trace(one.period_s, one.sha256) for name, one in split.traces.items()}
     return [
         run
@@ -122,8 +124,8 @@ def planned(version: Version, split: Split, contestants: Contestants) -> list[Ru
             suite,
             contestants,
             traces,
-            backend="simulator",
-            known=Simulator.schemes(),
+            backend=tier,
+            known=backend(tier).schemes(),
             base_seed=split.seed,
             repeats=None,
             version=version.name,
@@ -131,7 +133,18 @@ def planned(version: Version, split: Split, contestants: Contestants) -> list[Ru
     ]
 
 
-def _outcomes(runs: Sequence[Run], needed: execute.Inputs, jobs: int, ray: str | None) -> dict[str, Outcome]:
+def _tried(runs: Sequence[Run], needed: Inputs, jobs: int, ray: str | None) -> dict[str, Outcome]:
+    """Run all, unless the entry fails in each of the first runs, one per suite."""
+    first = {run.suite: run for run in reversed(runs)}
+    tried = [first[name] for name in dict.fromkeys(run.suite for run in runs)][:TRIED_FIRST]
+    outcomes = _outcomes(tried, needed, 1, None)
+    left = [run for run in runs if run.run_id not in outcomes]
+    if all(one.failed is not None for one in outcomes.values()):
+        return outcomes | {run.run_id: Outcome((), NOT_RUN) for run in left}
+    return outcomes | _outcomes(left, needed, jobs, ray)
+
+
+def _outcomes(runs: Sequence[Run], needed: Inputs, jobs: int, ray: str | None) -> dict[str, Outcome]:
     """Run all; return each outcome by ``run_id``."""
     if ray is not None and runs:
         execute.connect_ray(ray)
@@ -153,84 +166,104 @@ def outcome(run: Run, parts: Iterator[Measurement]) -> Outcome:
     return Outcome(tuple(row for row in rows if row["scheme"] == run.scheme))
 
 
-def _judgement(
-    name: str,
-    policy: Policy | None,
+def _judged(version: Version, split: Split, seed: int, tier: Tier) -> Judged:
+    return Judged(
+        version=version.name,
+        status=version.status,
+        files_sha256=version.sha256,
+        split=split.name,
+        tier=tier,
+        seed=seed,
+        traces={name: one.sha256 for name, one in sorted(split.traces.items())},
+    )
+
+
+def _kept(path: Path, entry: Entry, judged: Judged) -> Result | None:
+    """Return the result in a file if this build would judge the same again."""
+    try:
+        found = read(path)
+    except InputError:  # there is none, or it is one of another day's format
+        return None
+    now = found.circumstances.core_sha256, found.circumstances.tier_version
+    same = (found.entry, found.judged) == (entry, judged) and now == (_core(), _tier_version(judged.tier))
+    return found if same else None
+
+
+def _runs_judged(
     version: Version,
     split: Split,
-    seed: int,
     runs: Sequence[Run],
     outcomes: dict[str, Outcome],
-    seconds: float,
-) -> Judgement:
+    twins: dict[str, Outcome],
+) -> list[JudgedRun]:
     values = {suite.name: values_of(suite) for suite in split.suites}
-    judged: list[JudgedRun] = []
-    for run in runs:
-        found, measures = outcomes[run.run_id], version.measures(run.suite)
-        scored: dict[Part, float] = dict.fromkeys(measures, 0.0)
-        if found.failed is None:
-            scored = scoring.values_of_run(found.rows, measures, values[run.suite][run.scenario.name])
-        judged.append(
-            JudgedRun(
-                suite=run.suite,
-                scenario=run.scenario.name,
-                repeat=run.repeat,
-                values=scored,
-                failed=found.failed,
-            )
+
+    def scored(run: Run, found: Outcome) -> dict[Part, float]:
+        measures = version.measures(run.suite)
+        if found.failed is not None:
+            return dict.fromkeys(measures, 0.0)
+        return scoring.values_of_run(found.rows, measures, values[run.suite][run.scenario.name])
+
+    return [
+        JudgedRun(
+            suite=run.suite,
+            scenario=run.scenario.name,
+            repeat=run.repeat,
+            values=scored(run, outcomes[run.run_id]),
+            simulated=scored(run, twins[run.run_id]) if twins else None,
+            failed=outcomes[run.run_id].failed,
         )
-    by_part: dict[Part, dict[str, list[float]]] = {}
-    for one in judged:
-        for part, value in one.values.items():
-            by_part.setdefault(part, {}).setdefault(one.suite, []).append(value)
-    result = Result(
-        entry=_entry(name, policy),
-        judged=Judged(
-            version=version.name,
-            status=version.status,
-            files_sha256=version.sha256,
-            split=split.name,
-            seed=seed,
-            traces={name: one.sha256 for name, one in sorted(split.traces.items())},
-        ),
-        score=Estimate.of(scoring.score(by_part)),
-        parts={part: Estimate.of(found) for part, found in scoring.parts(by_part).items()},
-        suites=scoring.suites(by_part),
-        runs=judged,
-        circumstances=circumstances(seconds),
-    )
-    lines = tuple(
+        for run in runs
+    ]
+
+
+def _by_part(runs: Iterable[tuple[str, dict[Part, float]]]) -> dict[Part, dict[str, list[float]]]:
+    found: dict[Part, dict[str, list[float]]] = {}
+    for suite, values in runs:
+        for part, value in values.items():
+            found.setdefault(part, {}).setdefault(suite, []).append(value)
+    return found
+
+
+def _estimates(by_part: dict[Part, dict[str, list[float]]]) -> dict[Part, Estimate]:
+    return {part: Estimate.of(found) for part, found in scoring.parts(by_part).items()}
+
+
+def _lines(name: str, judged: Sequence[JudgedRun]) -> tuple[str, ...]:
+    lines = [
         f"{name}: {one.suite} {one.scenario} {one.repeat}: {one.failed}"
         for one in judged
         if one.failed is not None and one.failed != NOT_RUN
-    )
+    ]
     unrun = sum(one.failed == NOT_RUN for one in judged)
-    return Judgement(result, (*lines, *([f"{name}: {unrun} runs {NOT_RUN}"] if unrun else [])))
+    return (*lines, *([f"{name}: {unrun} runs {NOT_RUN}"] if unrun else []))
 
 
-def _entry(name: str, policy: Policy | None) -> Entry:
-    kind: Literal["scheme", "policy", "class", "library"] = "scheme"
-    if policy is not None:
-        kind = policy.program.kind if policy.program is not None else "policy"
-    about_it = provenance.anonymous(about(name, policy))
-    return Entry(name=name, kind=kind, sha256=policy.sha256 if policy else None, about=about_it)
-
-
-def circumstances(seconds: float) -> Circumstances:
+def circumstances(seconds: float, tier: Tier = "simulator") -> Circumstances:
     """Return what else a result depends on: this machine, this build, this moment."""
     told = provenance.describe()
-    [core] = sorted(Path(leosim.__file__).parent.glob("*.so"))
     return Circumstances(
         date=told["date"],
         seconds=round(seconds, 1),
         command=told["command"],
         commit=told["commit"],
-        core_sha256=hashlib.sha256(core.read_bytes()).hexdigest(),
+        core_sha256=_core(),
+        tier_version=_tier_version(tier),
         versions=told["versions"],
         platform=told["platform"],
         processor=_processor(),
         cores=os.cpu_count() or 1,
     )
+
+
+@cache
+def _core() -> str:
+    [core] = sorted(Path(leosim.__file__).parent.glob("*.so"))
+    return hashlib.sha256(core.read_bytes()).hexdigest()
+
+
+def _tier_version(tier: Tier) -> str | None:
+    return backend(tier).version() if tier != "simulator" else None
 
 
 def _processor() -> str:

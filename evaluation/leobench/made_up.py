@@ -25,6 +25,10 @@ suites:
     measures: {fairness: goodput_ratio, coexistence: goodput_ratio}
   - file: transfer.yaml
     measures: {startup: "min(1, 0.1 / completion_s)"}
+real:
+  - {suite: alone, duration_s: 2}
+  - {suite: two, duration_s: 2, grid: {rtt_ms: [40]}}
+  - {suite: transfer, duration_s: 2}
 behaviour: {schemes: [cubic], duration_s: 2}
 """
 SUITES = {

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.strict import Probability, Range, Strict
-from leogym.evaluation.leobench.version import Part
+from leogym.evaluation.leobench.version import Part, Tier
 from leogym.results import intervals
 
 FORMAT = "leobench-result"
@@ -61,6 +61,8 @@ class Judged(Strict):
     files_sha256: Sha256
     """Of the version's files."""
     split: Literal["dev", "judge"]
+    tier: Tier = "simulator"
+    """What ran it: the simulator runs all of the split, the others a fixed part of "dev"."""
     seed: Annotated[int, Range(ge=0)]
     """The judging's seed, as given; for "dev", the version's."""
     traces: dict[str, Sha256]
@@ -73,6 +75,8 @@ class JudgedRun(Strict):
     scenario: str
     repeat: Annotated[int, Range(ge=0)]
     values: dict[Part, Probability]
+    simulated: dict[Part, Probability] | None = None
+    """Beside a run of a real kernel: the values of the same run in the simulator."""
     failed: str | None = None
     """How the entry failed in this run, in one line; all its values are then 0."""
 
@@ -86,10 +90,19 @@ class Circumstances(Strict):
     commit: str | None
     core_sha256: Sha256
     """Of the simulator's binary, which compilers change without changing its results."""
+    tier_version: str | None = None
+    """Of the lab: the hash of its image, QEMU and what reads its logs."""
     versions: dict[str, str]
     platform: str
     processor: str
     cores: Annotated[int, Range(ge=1)]
+
+
+class Simulated(Strict):
+    """What the simulator says of the runs that a real kernel ran, each with the same seed and phase."""
+
+    score: Estimate
+    parts: dict[Part, Estimate]
 
 
 class Result(Strict):
@@ -102,14 +115,14 @@ class Result(Strict):
     score: Estimate
     parts: dict[Part, Estimate]
     suites: dict[str, dict[Part, Probability]]
+    simulated: Simulated | None = None
     runs: list[JudgedRun]
     circumstances: Circumstances
 
     @property
     def file_name(self) -> str:
-        """The name of its file: version, split and entry."""
-        split = self.judged.split if self.judged.split == "dev" else f"judge-{self.judged.seed}"
-        return f"{self.judged.version}--{split}--{self.entry.name}.json"
+        """The name of its file: version, split, tier and entry."""
+        return file_name(self.judged, self.entry.name)
 
     @property
     def failures(self) -> int:
@@ -123,6 +136,13 @@ class Result(Strict):
             if part in run.values:
                 found.setdefault(run.suite, []).append(run.values[part])
         return found
+
+
+def file_name(judged: Judged, entry: str) -> str:
+    """Return the name of a result's file."""
+    split = judged.split if judged.split == "dev" else f"judge-{judged.seed}"
+    tier = "" if judged.tier == "simulator" else f"--{judged.tier}"
+    return f"{judged.version}--{split}{tier}--{entry}.json"
 
 
 def encode(result: Result) -> bytes:

@@ -1,7 +1,11 @@
 """The two splits of a version: "dev", which everybody knows, and "judge", drawn from a seed at judging."""
 
 import hashlib
+import multiprocessing
+import os
 import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from leogym.configs.suite import Suite
-from leogym.evaluation.leobench.version import Version
+from leogym.evaluation.leobench.version import Sample, Version
 from leogym.evaluation.runs import inputs
 from leogym.evaluation.runs.inputs import LoadedTrace
 from leogym.traces.orbit import places
@@ -51,8 +55,29 @@ def judge(version: Version, seed: int) -> Split:
     return Split("judge", runs_seed, chosen, {name: traces[name] for name in sorted(used)})
 
 
+def sample(version: Version) -> Split:
+    """Return the part of the public split that the tiers beside the simulator run."""
+    whole = dev(version)
+    by_name = {one.name: one for one in whole.suites}
+    chosen = tuple(_sampled(by_name[one.suite], one) for one in version.description.real)
+    used = {name for one in chosen for case in one.cases("cubic") for name in case.scenario.traces}
+    return Split("dev", whole.seed, chosen, {name: whole.traces[name] for name in sorted(used)})
+
+
+def _sampled(suite: Suite, one: Sample) -> Suite:
+    spread = suite.spread if one.spread is None else [suite.spread[index] for index in one.spread]
+    return suite.model_copy(
+        update={
+            "repeats": 1,
+            "parameters": {**suite.parameters, "duration_s": one.duration_s},
+            "grid": {name: one.grid.get(name, values) for name, values in suite.grid.items()},
+            "spread": spread,
+        }
+    )
+
+
 def drawn_paths(version: Version, rng: np.random.Generator) -> dict[str, LoadedTrace]:
-    """Draw paths and build their traces; return them by name."""
+    """Draw paths and build their traces, one process a core; return them by name."""
     rule = version.description.judge
     found: dict[str, LoadedTrace] = {}
     for links, count, sites, constellations in (
@@ -61,31 +86,49 @@ def drawn_paths(version: Version, rng: np.random.Generator) -> dict[str, LoadedT
     ):
         wanted = len(found) + count
         while len(found) < wanted:
-            start, end = (sites[index] for index in rng.choice(len(sites), 2, replace=False))
-            constellation = constellations[rng.integers(len(constellations))]
-            epoch = DEFAULT_EPOCH + timedelta(minutes=int(rng.integers(int(rule.years * 525_600))))
-            name = f"{start}-{end}-{'isl' if links == 'isl' else 'bp'}@{constellation}"
-            if name in found:
-                continue
-            cities = places.cities()
-            spec = PathSpec.model_validate(
-                {
-                    "name": name,
-                    "from_site": cities[start],
-                    "to_site": cities[end],
-                    "links": links,
-                    "constellation": constellation,
-                    "epoch": epoch,
-                    "duration_s": rule.duration_s,
-                    "seed": int(rng.integers(1 << 31)),
-                }
-            )
-            if (built := _built(spec)) is not None:
-                found[name] = built
+            specs: dict[str, PathSpec] = {}
+            while len(specs) < wanted - len(found):
+                one = _drawn(version, rng, links, sites, constellations)
+                if one.name not in found:
+                    specs.setdefault(one.name, one)
+            built = zip(specs, _all_built(list(specs.values())), strict=True)
+            found |= {name: trace for name, trace in built if trace is not None}
     return found
 
 
+def _drawn(
+    version: Version, rng: np.random.Generator, links: str, sites: list[str], constellations: list[str]
+) -> PathSpec:
+    rule = version.description.judge
+    start, end = (sites[index] for index in rng.choice(len(sites), 2, replace=False))
+    constellation = constellations[rng.integers(len(constellations))]
+    epoch = DEFAULT_EPOCH + timedelta(minutes=int(rng.integers(int(rule.years * 525_600))))
+    cities = places.cities()
+    return PathSpec.model_validate(
+        {
+            "name": f"{start}-{end}-{'isl' if links == 'isl' else 'bp'}@{constellation}",
+            "from_site": cities[start],
+            "to_site": cities[end],
+            "links": links,
+            "constellation": constellation,
+            "epoch": epoch,
+            "duration_s": rule.duration_s,
+            "seed": int(rng.integers(1 << 31)),
+        }
+    )
+
+
+def _all_built(specs: Sequence[PathSpec]) -> list[LoadedTrace | None]:
+    workers = min(len(specs), len(os.sched_getaffinity(0)))
+    if workers < 2:
+        return [_built(one) for one in specs]
+    # Spawn: a forked process would inherit locks of threads that do not exist in it.
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return list(pool.map(_built, specs))
+
+
 def _built(spec: PathSpec) -> LoadedTrace | None:
+    """Return a path's trace; None if it is unreachable for too long."""
     with tempfile.TemporaryDirectory(prefix="leogym-judge-") as folder:
         path = Path(folder) / "path.csv"
         path_trace.write(spec, path)
@@ -103,11 +146,23 @@ def _with_paths(version: Version, paths: list[str], parameters: dict[str, int]) 
         changed = {name: value for name, value in parameters.items() if name in one.parameters}
         update: dict[str, object] = {"parameters": {**one.parameters, **changed}}
         if "path" in one.grid:
-            # Suites that are not about paths take as many of them as they name.
-            chosen = paths if measured.paths else paths[: len(one.grid["path"])] if parameters else None
+            # Suites that are not about paths take one of the same links for each that they name.
+            named = [str(name) for name in one.grid["path"]]
+            chosen = paths if measured.paths else _alike(named, paths) if parameters else None
             update |= {"grid": {**one.grid, "path": chosen}} if chosen is not None else {}
         found.append(one.model_copy(update=update))
     return tuple(found)
+
+
+def _alike(named: Sequence[str], drawn: Sequence[str]) -> list[str]:
+    """Return a drawn path for each named one, of the same kind of links."""
+    left = list(drawn)
+    found = []
+    for name in named:
+        one = next(path for path in left if ("-bp" in path) == ("-bp" in name))
+        left.remove(one)
+        found.append(one)
+    return found
 
 
 def _without_paths(suite: Suite, drawn: dict[str, LoadedTrace]) -> Suite:

@@ -9,7 +9,7 @@ from leogym.agents import training
 from leogym.configs.errors import InputError
 from leogym.evaluation import cli
 from leogym.evaluation.entries import confinement
-from leogym.evaluation.leobench import judging, made_up, split, version
+from leogym.evaluation.leobench import entering, judging, made_up, split, version
 from leogym.evaluation.leobench.result import Result, encode, read
 from leogym.evaluation.leobench.split import Split
 from leogym.evaluation.leobench.version import PARTS, Version
@@ -37,7 +37,7 @@ def repeatable(result: Result) -> bytes:
 def test_two_judgings_of_one_seed_have_the_same_bytes_on_any_number_of_cores(
     tiny: Version, public: Split
 ) -> None:
-    entries = [judging.entrant("cubic", tiny), judging.entrant("astraea", tiny)]
+    entries = [entering.entrant("cubic", tiny), entering.entrant("astraea", tiny)]
     one = [each.result for each in judging.judge(entries, tiny, public, 1, jobs=1)]
     two = [each.result for each in judging.judge(entries, tiny, split.dev(tiny), 1, jobs=2)]
     assert [repeatable(each) for each in one] == [repeatable(each) for each in two]
@@ -71,7 +71,7 @@ def test_entries_that_fail_are_lines_and_score_nothing_and_the_judging_goes_on(
         "class Late:\n    n = 0\n    def act(self, observation):\n        self.n += 1\n"
         "        return 0.1 if self.n < 50 else float('nan')\n"
     )
-    entries = [judging.entrant(f"{file}:{name}", tiny) for name in ("Silent", "Late")]
+    entries = [entering.entrant(f"{file}:{name}", tiny) for name in ("Silent", "Late")]
     silent, late, cubic = judging.judge([*entries, ("cubic", None)], tiny, public, 1)
     assert len(silent.lines) == 4
     assert silent.lines[0] == "silent: alone sd-ny-isl 0: hangs: no answer within 0.5 s"
@@ -148,3 +148,59 @@ def test_a_file_that_is_no_result_is_refused_by_field_and_rule(
         path.write_text(json.dumps(json.loads(encode(found.result)) | {field: value}))
         with pytest.raises(InputError, match=told):
             read(path)
+
+
+def test_a_judges_suites_keep_the_kind_of_each_path_that_they_name() -> None:
+    drawn = ["ny-lax-isl@starlink-1", "ny-chi-isl@kuiper-630", "ny-chi-bp@oneweb"]
+    assert split._alike(["sd-ny-isl", "sd-ny-bp"], drawn) == [drawn[0], drawn[2]]
+    assert split._alike(["sd-ny-bp", "sd-ny-isl", "ny-ldn-isl"], drawn) == [drawn[2], drawn[0], drawn[1]]
+
+
+def test_what_a_result_says_of_an_entry_holds_no_folder_of_this_machine(
+    tiny: Version, tmp_path: Path
+) -> None:
+    trained = Path(training.__file__).parents[1] / "trained/astraea"
+    folder = shutil.copytree(trained / "policy", tmp_path / "secret/mine")
+    told = json.loads((folder / "policy.json").read_text())
+    told["provenance"]["command"] = "python train.py --agent astraea --out /srv/people/me/runs/first"
+    (folder / "policy.json").write_text(json.dumps(told))
+    name, policy = entering.entrant(str(folder), tiny)
+    assert policy is not None
+    entry = entering.described(name, policy)
+    assert "/" not in entry.about.replace("://", "")
+    assert "Trained by: python train.py --agent astraea --out first." in entry.about
+    assert f"Policy mine, SHA-256 {policy.sha256[:12]}" in entry.about
+    _, shipped = entering.entrant("astraea", tiny)
+    assert "agents/trained" not in entering.described("astraea", shipped).about
+
+
+def test_a_group_adds_its_members_once_and_tells_what_the_tier_does_not_run(tiny: Version) -> None:
+    mine = Path(training.__file__).parents[1] / "trained/astraea"
+    found, left_out = entering.entrants([f"astraea={mine}", "learned", "reno", "classic"], tiny)
+    names = [name for name, _ in found]
+    assert names[0] == "astraea"
+    assert len(names) == len(set(names))
+    assert {"orbit", "cubic", "reno"} < set(names)
+    assert left_out == []
+    _, left_out = entering.entrants(["classic"], tiny, ["cubic"])
+    assert "reno" in left_out
+
+
+def test_keep_takes_a_result_that_this_build_would_give_again_and_no_other(
+    tiny: Version, public: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def judged(seed: int) -> judging.Judgement:
+        [found] = judging.judge([("cubic", None)], tiny, public, seed, earlier=tmp_path)
+        return found
+
+    first = judged(1)
+    path = tmp_path / first.result.file_name
+    path.write_bytes(encode(first.result))
+    again = judged(1)
+    assert (first.kept, again.kept) == (False, True)
+    assert again.result == first.result
+    assert not judged(2).kept
+    monkeypatch.setattr(judging, "_core", lambda: "0" * 64)
+    assert not judged(1).kept
+    path.write_text("{}")
+    assert not judged(1).kept

@@ -74,6 +74,10 @@ def test_a_frozen_version_tells_what_moved_and_is_never_frozen_again(
         ('{startup: "min(1, 0.1 / completion_s)"}', "{delay: power}", "suites: none measures startup"),
         ("file: two.yaml", "file: alone.yaml", "two are called alone"),
         ("file: two.yaml", "file: two.yaml\n    paths: true", "two.yaml: has no grid key path"),
+        ("suite: transfer", "suite: moved", "real.2.suite: moved is no suite of this version"),
+        ("suite: transfer", "suite: two", "real: two samples are of two"),
+        ("rtt_ms: [40]", "rtt_ms: [41]", "real.1.grid.rtt_ms: two has not all of these values"),
+        ("{suite: alone,", "{suite: alone, spread: [0],", "real.0.spread: alone has 0 cases"),
     ],
 )
 def test_a_wrong_version_is_refused_by_file_field_and_rule(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,8 @@ FOLDER = Path(suites.__file__).parent / "leobench"
 FROZEN = "frozen.json"
 Part = Literal["efficiency", "delay", "fairness", "coexistence", "startup", "robustness"]
 PARTS: tuple[Part, ...] = ("efficiency", "delay", "fairness", "coexistence", "startup", "robustness")
+Tier = Literal["simulator", "lab", "kernel", "mahimahi"]
+TIERS: tuple[Tier, ...] = ("simulator", "lab", "kernel", "mahimahi")
 ONE_OR_MORE = Annotated[int, Range(ge=1)]
 
 
@@ -48,6 +51,17 @@ class Bounds(Strict):
     memory_mb: ONE_OR_MORE
     answer_s: Positive
     decision_cpu_ms: Positive
+
+
+class Sample(Strict):
+    """Scenarios of a suite that the tiers beside the simulator run, once each and shorter."""
+
+    suite: str
+    duration_s: Positive
+    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default={})
+    """Values of the grid's keys that are kept; all of a key that is not here."""
+    spread: Annotated[list[int], Field(min_length=1)] | None = None
+    """Indices of the cases of ``spread`` that are kept; all by default."""
 
 
 class Behaviour(Strict):
@@ -77,12 +91,17 @@ class Description(Strict):
     judge: Judge
     limits: Bounds
     suites: Annotated[list[Measured], Field(min_length=1)]
+    real: Annotated[list[Sample], Field(min_length=1)]
+    """The fixed part that the lab's Linux and real TCP run."""
     behaviour: Behaviour
 
     @model_validator(mode="after")
     def _parts(self) -> Description:
         if missing := [part for part in PARTS if not any(part in one.measures for one in self.suites)]:
             raise ValueError(f"suites: none measures {missing[0]}")
+        sampled = [one.suite for one in self.real]
+        if twice := [name for name in sampled if sampled.count(name) > 1]:
+            raise ValueError(f"real: two samples are of {twice[0]}")
         return self
 
 
@@ -147,6 +166,8 @@ def load(name: str | Path) -> Version:
         _check(one, measured, folder / "version.yaml")
     if twice := {one.name for one in found if [each.name for each in found].count(one.name) > 1}:
         raise InputError(f"{folder / 'version.yaml'}: suites: two are called {min(twice)}")
+    for index, sample in enumerate(description.real):
+        _check_sample(sample, description, found, f"{folder / 'version.yaml'}: real.{index}")
     return Version(folder, description, found)
 
 
@@ -162,6 +183,21 @@ def _parsed(path: Path) -> Description:
         raise InputError(f"{path}: {' '.join(str(error).split())}") from None
     except ValidationError as error:
         raise InputError(one_line(str(path), error)) from None
+
+
+def _check_sample(sample: Sample, description: Description, found: Sequence[Suite], where: str) -> None:
+    index = next((index for index, one in enumerate(found) if one.name == sample.suite), None)
+    if index is None:
+        raise InputError(f"{where}.suite: {sample.suite} is no suite of this version")
+    suite = found[index]
+    grid = {**suite.grid, **({"path": description.paths} if description.suites[index].paths else {})}
+    if "duration_s" not in suite.parameters:
+        raise InputError(f"{where}.duration_s: {sample.suite} has no parameter duration_s")
+    for key, values in sample.grid.items():
+        if not set(values) <= set(grid.get(key, ())):
+            raise InputError(f"{where}.grid.{key}: {sample.suite} has not all of these values")
+    if any(not 0 <= one < len(suite.spread) for one in sample.spread or ()):
+        raise InputError(f"{where}.spread: {sample.suite} has {len(suite.spread)} cases")
 
 
 def _check(suite: Suite, measured: Measured, path: Path) -> None:

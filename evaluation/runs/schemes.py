@@ -92,13 +92,13 @@ class Contestants:
     """Members of `GROUPS` that the backend does not run."""
 
 
-def about(name: str, policy: Policy | None) -> str:
-    """Return the report's description of a scheme."""
+def about(name: str, policy: Policy | None, *, located: bool = True) -> str:
+    """Return the report's description of a scheme; unless ``located`` without the path of its policy."""
     text = "" if policy else leosim.schemes().get(name, "")
     if policy:
         if policy.program is None:
             text = LEARNED.get(policy.metadata.get("agent", ""), "")
-        where = printable(policy.folder.as_posix())
+        where = printable(policy.folder.as_posix()) if located else name
         what = "Policy" if policy.program is None else "File"
         text += f" {policy.origin} {what} {where}, SHA-256 {policy.sha256[:12]}…"
         steps = policy.metadata.get("provenance", {}).get("steps")

@@ -1,0 +1,68 @@
+"""Whether two entries keep their order: both judged on several judge seeds."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from leogym.configs.atomic import write_atomically
+from leogym.evaluation.leobench import judging, split
+from leogym.evaluation.leobench.board import overlap, shown
+from leogym.evaluation.leobench.entering import Named
+from leogym.evaluation.leobench.result import Estimate, encode
+from leogym.evaluation.leobench.version import Version
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """The scores of two entries on one judge seed."""
+
+    seed: int
+    first: Estimate
+    second: Estimate
+
+    @property
+    def winner(self) -> int:
+        """0 if the first has the higher score, 1 if the second has; equal scores count for the first."""
+        return int(self.second.value > self.first.value)
+
+    @property
+    def tie(self) -> bool:
+        """Whether the intervals overlap."""
+        return overlap(self.first, self.second)
+
+
+def meet(
+    entries: tuple[Named, Named],
+    version: Version,
+    seeds: Sequence[int],
+    out: Path,
+    *,
+    jobs: int = 0,
+    ray: str | None = None,
+) -> Iterator[Meeting]:
+    """Judge two entries on each seed; write their results to ``out``, and keep those that are there."""
+    out.mkdir(parents=True, exist_ok=True)
+    for seed in seeds:
+        chosen, scores = split.judge(version, seed), []
+        for one in judging.judge(entries, version, chosen, seed, jobs=jobs, ray=ray, earlier=out):
+            if not one.kept:
+                write_atomically(out / one.result.file_name, encode(one.result))
+            scores.append(one.result.score)
+        first, second = scores
+        yield Meeting(seed, first, second)
+
+
+def line(one: Meeting, names: Sequence[str]) -> str:
+    """Return a row in Markdown."""
+    told = [
+        " ".join((value, f"[{interval}]")) for value, interval in (shown(one.first, 1), shown(one.second, 1))
+    ]
+    return f"| {one.seed} | {' | '.join(told)} | {names[one.winner]}{' (tie)' if one.tie else ''} |"
+
+
+def verdict(found: Sequence[Meeting], names: Sequence[str]) -> str:
+    """Return how often the order was the same, and how often the intervals overlapped."""
+    wins = sum(one.winner for one in found)
+    winner, most = (1, wins) if wins > len(found) - wins else (0, len(found) - wins)
+    ties = sum(one.tie for one in found)
+    return f"{names[winner]} is ahead on {most} of {len(found)} seeds; the intervals overlap on {ties}"
