@@ -1,15 +1,19 @@
-"""``python -m agents import|held-out|returns|curves|ship``: import, evaluate, plot and ship policies."""
+"""``python -m agents import|held-out|returns|curves|search|ship``: make, evaluate and ship policies."""
 
+import importlib
 import json
 import sys
 from pathlib import Path
 
 from leogym.agents import ship
 from leogym.agents.published import actors
+from leogym.agents.search import options as search
 from leogym.configs.command_line import OneLineParser
 from leogym.configs.errors import reports_input_errors
 
 PROGRAM = "python -m agents"
+SEARCH = "leogym.evaluation.leobench.searching"
+"""What judges a search lies above this room, so it is found by name, as `leogym.commands` finds commands."""
 
 
 @reports_input_errors
@@ -22,11 +26,11 @@ def parser(program: str = PROGRAM) -> OneLineParser:
     """Return the command line's parser; ``program`` is the command as the user calls it."""
     parser = OneLineParser(
         prog=program,
-        description="Import checkpoints, evaluate, plot and ship policies.",
+        description="Import checkpoints, search programs, evaluate, plot and ship policies.",
         examples=("held-out runs/a", "curves runs/seed-1 runs/seed-2 --metric reward"),
     )
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="import|held-out|returns|curves|ship"
+        dest="command", required=True, metavar="import|held-out|returns|curves|search|ship"
     )
     add = commands.add_parser(
         "import",
@@ -75,6 +79,7 @@ def parser(program: str = PROGRAM) -> OneLineParser:
         help="held_out_COLUMN of evaluation.csv (runs with held_out_episodes), or a column of progress.csv",
     )
     add.add_argument("--out", type=Path, metavar="DIR", default=Path("runs/curves"))
+    search.add_to(commands.add_parser("search", help=search.HELP, examples=search.EXAMPLES))
     add = commands.add_parser(
         "ship",
         help="make a trained/ folder from runs that differ only in their seeds",
@@ -104,6 +109,8 @@ def run(arguments: list[str], program: str = PROGRAM) -> int:
         table, plot = curves.write(curves.curves(flags.runs, flags.metric), flags.metric, flags.out)
         print(f"table: {table}  plot: {plot}")
         return 0
+    if flags.command == "search":
+        return importlib.import_module(SEARCH).run(flags)
     if flags.command == "ship":
         print(f"chosen: {ship.ship(flags.runs, flags.out)}")
         return 0

@@ -25,7 +25,7 @@ def perceptron(layers: Layers, negative_slope: float | None, description: str) -
     """
     nodes, initializers = _dense(layers, negative_slope, "observation")
     inputs, outputs = {"observation": layers[0][0].shape[1]}, {"action": layers[-1][0].shape[0]}
-    return _model(nodes, initializers, inputs, outputs, description)
+    return model(nodes, initializers, inputs, outputs, description)
 
 
 def recurrent(cell: Cell, layers: Layers, negative_slope: float | None, description: str) -> bytes:
@@ -61,7 +61,7 @@ def recurrent(cell: Cell, layers: Layers, negative_slope: float | None, descript
     memory = {"hidden": width, "cell": width}
     inputs = {"observation": by_input.shape[1], **memory}
     outputs = {"action": layers[-1][0].shape[0], **{f"next_{name}": size for name, size in memory.items()}}
-    return _model([*nodes, *dense], [*initializers, *weights], inputs, outputs, description)
+    return model([*nodes, *dense], [*initializers, *weights], inputs, outputs, description)
 
 
 def _by_gate(array: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -91,14 +91,14 @@ def _dense(
     return nodes, initializers
 
 
-def _model(
+def model(
     nodes: list[onnx.NodeProto],
     initializers: list[TensorProto],
     inputs: dict[str, int],
     outputs: dict[str, int],
     description: str,
 ) -> bytes:
-    """Return a serialised model; each input and output is (batch, size)."""
+    """Return a serialised model of ``nodes``; each input and output is (batch, size)."""
     takes, gives = (
         [
             helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size])
@@ -107,9 +107,9 @@ def _model(
         for values in (inputs, outputs)
     )
     graph = helper.make_graph(nodes, "policy", takes, gives, initializers)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="leogym")
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="leogym")
     # The oldest file format that has this operator set, for old runtimes.
-    model.ir_version = helper.find_min_ir_version_for(list(model.opset_import))
-    model.doc_string = description
-    onnx.checker.check_model(model, full_check=True)
-    return model.SerializeToString()
+    made.ir_version = helper.find_min_ir_version_for(list(made.opset_import))
+    made.doc_string = description
+    onnx.checker.check_model(made, full_check=True)
+    return made.SerializeToString()
