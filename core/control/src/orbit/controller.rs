@@ -51,11 +51,30 @@ impl Tuning {
 /// Time in which the highest rate is forgotten, in s.
 const FORGETTING_S: f64 = 100.0;
 
-/// Time in which a queue that did not drain is forgotten, in s.
-const STUCK_S: f64 = 10.0;
+/// Longest time beside a flow that fills the buffer; then a loss ends it, and the queue tells whether it still is there.
+const COMPETING_S: f64 = 20.0;
 
 /// After a decrease, a small queue is drained without another one for so long: others may see it later.
 const REFRACTORY_S: f64 = 0.25;
+
+/// A rate over a window of bursts may be so much too low.
+const BURSTY: f64 = 1.03;
+
+/// The least decrease on a link of bursts: a fuller link waits longer for the next burst.
+const BURSTY_BACK_OFF: f64 = 0.07;
+
+/// Part of an interval that doubling takes beside an RTT.
+const START_UP_DELAY: f64 = 0.5;
+
+/// Time without tests after the first one, in s; it doubles, for peers take their share, too.
+const CALM_S: f64 = 10.0;
+
+/// Least length in s, and depth, of a drain that checks whether there is a queue.
+const CHECK_S: f64 = 0.05;
+const CHECK_DEPTH: f64 = 0.4;
+
+/// Growth on a link of bursts, whose queue is known late, as a part of the growth elsewhere.
+const BURSTY_GROWTH: f64 = 0.8;
 
 /// The rate at which `growth` holds, in bytes/s: 100 Mbit/s.
 const REFERENCE_RATE: f64 = 12.5e6;
@@ -73,8 +92,10 @@ enum Phase {
     Drain { until_s: f64, rate: f64 },
     /// Waits an RTT for the answer to the drain.
     Settle { until_s: f64 },
+    /// Sends more than its small share, to see whether that is all there is.
+    Test { until_s: f64 },
     /// Holds its share against a flow that fills the buffer.
-    Compete { until_s: f64, deaf_until_s: f64 },
+    Compete { until_s: f64, deaf_until_s: f64, empty: f64, watched_s: f64 },
 }
 
 /// The state of one flow's controller.
@@ -92,8 +113,9 @@ pub(crate) struct Controller {
     gap_until_s: f64,
     /// `known` before the silence.
     before_gap: f64,
-    /// Whether the last drain checks a new base RTT.
-    verifying: bool,
+    /// The RTT before a drain that checks whether there is a queue, in s; 0 without such a drain. And the least since.
+    checked_s: f64,
+    least_s: f64,
     /// What was known before a large drop, to return to soon if no queue speaks against it, and until when.
     memory: f64,
     memory_until_s: f64,
@@ -101,8 +123,15 @@ pub(crate) struct Controller {
     event_s: f64,
     /// Smallest and largest queue since then, in s.
     queue_range_s: (f64, f64),
-    /// Queues that did not drain, recently.
-    stuck: f64,
+    /// Since when there has always been a queue.
+    queued_since_s: f64,
+    /// Until when a small share is no reason for a test, and how long the next such time is.
+    calm_until_s: f64,
+    calm_s: f64,
+    /// When our share was not small.
+    fair_s: f64,
+    /// The least RTT since, in s.
+    low_s: f64,
     /// The highest delivery rate of the last minute or so, in bytes/s.
     highest: f64,
 }
@@ -117,12 +146,17 @@ impl Default for Controller {
             haste: 1.0,
             gap_until_s: -1.0,
             before_gap: 0.0,
-            verifying: false,
+            checked_s: 0.0,
+            least_s: 0.0,
             memory: 0.0,
             memory_until_s: 0.0,
             event_s: 0.0,
             queue_range_s: (f64::MAX, 0.0),
-            stuck: 0.0,
+            queued_since_s: 0.0,
+            calm_until_s: 0.0,
+            calm_s: CALM_S,
+            fair_s: 0.0,
+            low_s: f64::MAX,
             highest: 0.0,
         }
     }
@@ -139,7 +173,8 @@ impl Controller {
 
     /// Whether answers are missing: an outage, or a longer path.
     fn is_silent(&self) -> bool {
-        self.path.silent_s > (1.5 * self.path.dt_s).max(8.0 * self.path.mss / self.rate.max(1.0))
+        let usual_s = (1.5 * self.path.dt_s).max(8.0 * self.path.mss / self.rate.max(1.0));
+        self.path.silent_s > usual_s.max(0.2 * self.path.window_s())
     }
 
     pub fn act(&mut self, action: &[f32], report: &Report) -> Command {
@@ -172,26 +207,74 @@ impl Controller {
             .max(1.5 * path.mss / self.rate.max(1.0));
         let in_gap = now < self.gap_until_s || self.is_silent();
         let losing = losing(path, tuning, queue / limit);
-        self.highest = (self.highest * (1.0 - dt / FORGETTING_S)).max(path.delivery);
-        self.stuck *= 1.0 - dt / STUCK_S;
+        if queue < limit || in_gap || self.phase == Phase::StartUp {
+            self.queued_since_s = now;
+        }
+        let queued_s = now - self.queued_since_s;
+        // Beside a flow that fills the buffer, the rate of before is what tells the capacity.
+        let forgotten = if queued_s > 0.5 || matches!(self.phase, Phase::Compete { .. }) {
+            0.0
+        } else {
+            dt / FORGETTING_S
+        };
+        self.highest = (self.highest * (1.0 - forgotten)).max(path.delivered_over(0.2));
+        if self.rate > 0.4 * self.highest || self.recovers(now) {
+            self.fair_s = now;
+            self.low_s = f64::MAX;
+        }
         if self.path.heard {
+            self.low_s = self.low_s.min(self.path.rtt_s);
             self.queue_range_s = (self.queue_range_s.0.min(queue), self.queue_range_s.1.max(queue));
         }
+        let competes = matches!(self.phase, Phase::Compete { .. });
+        if queued_s > self.patience_s()
+            && !competes
+            && self.checked_s == 0.0
+            && !self.is_bursty()
+            && !matches!(self.phase, Phase::Test { .. })
+        {
+            self.check(now);
+        }
+        if self.path.heard {
+            self.least_s = self.least_s.min(self.path.rtt_s);
+        }
+        self.path.holds_base = competes;
+        let path = &self.path;
         match self.phase {
             Phase::StartUp => {
                 let limit = limit.max(0.03 * base);
-                let full = queue > limit;
+                // A queue that grows goes on growing until the answer to this decision.
+                let coming = if queue > 0.25 * limit {
+                    1.0 * path.slope.max(0.0) * (base + dt).min(3.0 * dt)
+                } else {
+                    0.0
+                };
+                let full = queue + coming > limit;
                 if (full || losing) && !in_gap {
                     self.congested(tuning, now, true);
                 } else {
-                    self.rate *= libm::exp2((dt / base).min(1.0));
+                    // A report waits for its interval's end: on a short path that is a large part of an RTT.
+                    self.rate *= libm::exp2(dt / (base.max(dt) + START_UP_DELAY * dt));
                 }
             }
             Phase::Grow => {
                 if (queue > limit || losing) && !in_gap {
                     self.congested(tuning, now, false);
+                } else if self.lost_its_share(now) {
+                    self.calm_until_s = now + self.calm_s;
+                    self.calm_s *= 2.0;
+                    self.rate = 1.25 * self.known;
+                    self.phase =
+                        Phase::Test { until_s: now + (2.5 * rtt).max(0.1) + 2.0 * self.path.window_s() };
                 } else if silent < 2.0 * dt + 0.5 * base {
                     self.grow(tuning, queue < 0.7 * limit);
+                }
+            }
+            Phase::Test { until_s } => {
+                if in_gap {
+                    self.phase = Phase::Grow;
+                } else if now >= until_s {
+                    self.tested(tuning, now);
                 }
             }
             Phase::Compete { .. } => {}
@@ -200,7 +283,7 @@ impl Controller {
                 if now < until_s {
                     return rate.max(floor);
                 }
-                self.phase = Phase::Settle { until_s: now + rtt.max(base) + dt };
+                self.phase = Phase::Settle { until_s: now + rtt.max(base) + dt + self.path.window_s() };
             }
             Phase::Settle { until_s } => {
                 if queue < limit || now < until_s {
@@ -211,7 +294,7 @@ impl Controller {
                 }
             }
         }
-        self.compete(tuning, now);
+        self.compete(tuning, now, queue, limit);
         if let Phase::Drain { rate, .. } = self.phase {
             return rate.max(floor);
         }
@@ -237,7 +320,10 @@ impl Controller {
         let base = self.path.base_s;
         let scale = libm::pow(REFERENCE_RATE / self.rate, 1.0 - tuning.exponent);
         // Beyond 200 ms, growth between two answers would exceed what a drain takes.
-        tuning.growth * scale * (0.2 / base).min(1.0)
+        tuning.growth
+            * scale
+            * (0.2 / base).min(1.0)
+            * if self.path.window_s() > 0.0 { BURSTY_GROWTH } else { 1.0 }
     }
 
     fn grow(&mut self, tuning: &Tuning, is_empty: bool) {
@@ -262,8 +348,14 @@ impl Controller {
         let mut share = path.delivery.min(self.rate);
         if now < self.gap_until_s + 1.5 * path.rtt_s {
             share = latest.max(recent).max(self.before_gap);
+        } else if path.window_s() > 0.0 {
+            // A rate over few bursts is chance. As the queue forms we send the capacity, unless much less arrives.
+            share = self.rate.min(BURSTY * path.delivered_over(within(base, 1.0 * path.window_s(), 2.0)));
         } else if starting {
-            share = latest.max(recent).min(self.rate);
+            // The last interval was full: before it we sent less, and a token bucket may have let more pass.
+            let last = path.delivered_over(path.dt_s);
+            let counted = last * path.dt_s > 20.0 * path.mss;
+            share = if counted { last } else { latest.max(recent) }.min(self.rate);
         } else if recent < 0.92 * share {
             share = recent;
         }
@@ -291,7 +383,8 @@ impl Controller {
         }
         self.known = share;
         self.haste = 1.0;
-        self.rate = share * (1.0 - tuning.back_off);
+        let back_off = if path.window_s() > 0.0 { BURSTY_BACK_OFF } else { tuning.back_off };
+        self.rate = share * (1.0 - back_off);
         self.empty(tuning, now, share);
     }
 
@@ -308,32 +401,140 @@ impl Controller {
         self.phase = Phase::Drain { until_s: now + length, rate: share * (1.0 - depth) };
     }
 
+    /// How long a queue may stay although we drain, before it is another flow's.
+    fn patience_s(&self) -> f64 {
+        4.5 * self.path.base_s.max(0.27) + 0.2 + 4.0 * self.path.window_s()
+    }
+
+    /// Whether answers scatter so much that no other flow can be told from a burst.
+    fn is_bursty(&self) -> bool {
+        self.path.window_s() > 2.0 * self.path.dt_s
+    }
+
+    /// Whether our share is so small that another flow may have driven us out.
+    fn lost_its_share(&self, now: f64) -> bool {
+        let before = self.calm_until_s.max(self.gap_until_s + 3.0);
+        !self.is_bursty()
+            && self.known > 0.0
+            && now > self.fair_s + 3.0 + 10.0 * self.path.base_s
+            && now > before
+            && self.low_s > self.path.floor_s + 1e-3_f64.max(3.0 * self.path.noise_s)
+    }
+
+    /// The answer to more than our share is here: if no more arrived, the capacity is smaller and ours alone.
+    fn tested(&mut self, tuning: &Tuning, now: f64) {
+        let arrived =
+            self.path.delivered_over(self.path.rtt_s.max(3.0 * self.path.dt_s) + self.path.window_s());
+        if arrived > 1.1 * self.known {
+            self.begin_to_compete(now);
+        } else {
+            self.highest = 1.25 * self.known;
+            self.congested(tuning, now, false);
+        }
+    }
+
+    /// Send much less for an RTT: a queue answers, a longer path does not.
+    fn check(&mut self, now: f64) {
+        self.checked_s = self.path.rtt_s;
+        self.least_s = f64::MAX;
+        let length_s = self.path.base_s.max(CHECK_S);
+        self.phase = Phase::Drain { until_s: now + length_s, rate: (1.0 - CHECK_DEPTH) * self.rate };
+    }
+
+    fn checked(&mut self, tuning: &Tuning, now: f64, queue: f64, limit: f64) {
+        let length_s = self.path.base_s.max(CHECK_S);
+        let answer_s = (0.08 * CHECK_DEPTH * length_s).max(2.0 * self.path.noise_s).max(5e-4);
+        let fell = self.checked_s - self.least_s;
+        let answered = fell > answer_s;
+        self.checked_s = 0.0;
+        self.phase = Phase::Grow;
+        if queue > limit {
+            if answered {
+                // The part of the link that we left out is the part by which the queue fell.
+                let share = (fell / (CHECK_DEPTH * length_s)).clamp(0.1, 1.0);
+                if share > 0.7 {
+                    self.highest = self.rate / share;
+                    self.queued_since_s = now;
+                    self.congested(tuning, now, false);
+                    return;
+                }
+                self.highest = self.highest.max(self.rate / share);
+                self.begin_to_compete(now);
+            } else {
+                self.path.rebase();
+                self.queued_since_s = now;
+            }
+        }
+    }
+
+    fn begin_to_compete(&mut self, now: f64) {
+        self.phase =
+            Phase::Compete { until_s: now + COMPETING_S, deaf_until_s: now, empty: 0.0, watched_s: now };
+        self.rate = self.rate.max(0.5 * self.highest);
+        self.queue_range_s = (f64::MAX, 0.0);
+    }
+
     /// Grow and yield to loss so that our share of the highest rate tends to half.
-    fn compete(&mut self, tuning: &Tuning, now: f64) {
-        let Phase::Compete { until_s, deaf_until_s } = self.phase else { return };
+    fn compete(&mut self, tuning: &Tuning, now: f64, queue: f64, limit: f64) {
+        let Phase::Compete { until_s, mut deaf_until_s, mut empty, mut watched_s } = self.phase else {
+            return;
+        };
         let path = &self.path;
-        if now >= until_s {
-            self.stuck = 1.5;
+        let (dt, rtt) = (path.dt_s, path.rtt_s);
+        let loses = path.loss_over(2.0 * dt) > 0.0;
+        let is_empty = if queue < limit { 1.0 } else { 0.0 };
+        empty += (is_empty - empty) * (dt / (3.0 * rtt).max(1.0)).min(1.0);
+        if empty > 0.6 {
+            self.known = self.rate;
+            self.haste = 1.0;
+            self.phase = Phase::Grow;
+            return;
+        }
+        if path.delivered_over(1.0) > 0.75 * self.highest {
+            // The others yield: the queue is ours.
+            self.calm_until_s = now + self.calm_s;
+            self.calm_s *= 2.0;
+            self.queued_since_s = now;
             self.congested(tuning, now, false);
             return;
         }
-        let share = (self.rate / self.highest.max(1.0)).clamp(0.05, 1.0);
-        if path.loss_over(2.0 * path.dt_s) > 0.0 && now >= deaf_until_s {
-            self.rate *= 1.0 - 0.3 * (share / 0.5).clamp(0.15, 1.5);
-            let deaf_until_s = now + path.rtt_s.max(0.5);
-            self.phase = Phase::Compete { until_s, deaf_until_s };
-        } else {
-            self.rate += 0.05 * self.highest * libm::pow(0.5 / share, 1.5).min(5.0) * path.dt_s;
+        if loses {
+            watched_s = now;
+        } else if now > watched_s + 5.0 {
+            self.check(now);
+            return;
         }
+        let share = (self.rate / self.highest.max(1.0)).clamp(0.05, 1.0);
+        if loses && now >= deaf_until_s {
+            if now >= until_s {
+                self.queued_since_s = now - 0.5 * self.patience_s();
+                self.congested(tuning, now, false);
+                return;
+            }
+            self.rate *= 1.0 - 0.3 * (share / 0.5).clamp(0.15, 1.5);
+            deaf_until_s = now + rtt.max(0.5);
+        } else {
+            // Beyond what was ever reached, the capacity is not known.
+            let explored = if share > 0.8 { 0.4 * self.rate } else { 0.0 };
+            self.rate += (0.05 * self.highest * libm::pow(0.5 / share, 1.5).min(5.0)).max(explored) * dt;
+            self.rate = self.rate.min(1.25 * self.highest);
+        }
+        self.phase = Phase::Compete { until_s, deaf_until_s, empty, watched_s };
     }
 
     /// The answer to the drain is here.
     fn settled(&mut self, tuning: &Tuning, now: f64, queue: f64, limit: f64) {
+        if self.checked_s > 0.0 {
+            self.checked(tuning, now, queue, limit);
+            return;
+        }
         let path = &self.path;
         let base = path.base_s;
         if queue > limit {
-            let recent = path.delivered_over(within(path.rtt_s, 3.0 * path.dt_s, 0.2));
-            if path.answered_share(within(0.5 * path.rtt_s, 3.0 * path.dt_s, 0.2)) < 0.93
+            let window_s = path.window_s().max(3.0 * path.dt_s);
+            let recent = path.delivered_over(within(path.rtt_s, window_s, 0.2));
+            let much_less = if path.window_s() > 0.0 { 0.92 } else { 0.93 };
+            if path.answered_share(within(0.5 * path.rtt_s, window_s, 0.2)) < much_less
                 && now > self.gap_until_s + path.rtt_s
             {
                 self.drain(tuning, now, recent);
@@ -355,29 +556,20 @@ impl Controller {
                 return;
             }
             let varies = most - least > limit.max(0.2 * most);
-            let stays = least > limit && queue > (4.0 * limit).max(0.2 * base);
-            if stays && varies {
-                self.stuck += 1.0;
-                if self.stuck > 2.7 {
-                    self.phase = Phase::Compete { until_s: now + 20.0, deaf_until_s: now };
-                    self.rate = self.rate.max(0.5 * self.highest);
-                    return;
-                }
-            }
             if varies || least < limit {
                 self.congested(tuning, now, false);
                 return;
             }
-            self.path.rebase();
-            if !self.verifying {
-                // What we take as the base may contain a queue.
-                self.verifying = true;
-                let length = self.path.base_s;
-                self.phase = Phase::Drain { until_s: now + length, rate: 0.9 * self.rate };
-                return;
+            if self.is_bursty() {
+                // Bursts hide the answer to a drain; what we take as the base may contain a queue.
+                self.path.rebase();
+                self.phase = Phase::Drain { until_s: now + self.path.base_s, rate: 0.9 * self.rate };
+            } else {
+                self.check(now);
             }
+            return;
         }
-        self.verifying = false;
+        self.checked_s = 0.0;
         self.phase = Phase::Grow;
     }
 }

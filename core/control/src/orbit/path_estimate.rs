@@ -9,6 +9,12 @@ const REMEMBERED: usize = 256;
 /// every cycle; a drift of the orbit is slower.
 const AGEING_PER_S: f64 = 0.01;
 
+/// Lengths of the windows over which RTTs are averaged, in intervals: the rougher the RTT, the longer.
+const WINDOWS: [usize; 5] = [1, 2, 4, 8, 16];
+
+/// Roughness of an averaged RTT that is borne, in s. Smooth links stay below: their window is one interval.
+const BORNE_S: f64 = 3e-4;
+
 /// One interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Past {
@@ -18,6 +24,9 @@ struct Past {
     sent: f64,
     /// The sending rate during the interval, in bytes/s.
     rate: f64,
+    /// Mean RTT and number of its samples.
+    rtt_s: f64,
+    samples: f64,
 }
 
 /// The estimate of one flow's path.
@@ -25,15 +34,27 @@ struct Past {
 pub(crate) struct PathEstimate {
     past: [Past; REMEMBERED],
     newest: usize,
+    /// Mean RTT over each window.
+    means_s: [f64; WINDOWS.len()],
+    /// Aged minimum of each window's means.
+    bases_s: [f64; WINDOWS.len()],
+    /// The window in use.
+    level: usize,
+    /// Time since the first sample, in s.
+    heard_s: f64,
+    /// How far an interval's mean RTT is from the middle of its neighbours', in s: a slope is smooth.
+    pub roughness_s: f64,
     /// Now, in s since the run's start.
     pub time_s: f64,
     /// Length of the last interval, in s.
     pub dt_s: f64,
-    /// Mean RTT of the last interval with a sample, in s; 0 before the first.
+    /// Mean RTT of the window in use, in s; 0 before the first sample.
     pub rtt_s: f64,
     /// RTT without queueing, in s; 0 before the first sample.
     pub base_s: f64,
-    /// Spread of the RTT between intervals, in s.
+    /// The smallest mean RTT of the path, which hardly ages: while others keep a queue, `base_s` follows it.
+    pub floor_s: f64,
+    /// Spread of the mean RTT, in s.
     pub noise_s: f64,
     /// RTT growth within the last interval, in s/s.
     pub slope: f64,
@@ -47,6 +68,8 @@ pub(crate) struct PathEstimate {
     pub mss: f64,
     /// Whether the last interval had an RTT sample.
     pub heard: bool,
+    /// Whether the base RTT does not age: another flow keeps us from seeing it.
+    pub holds_base: bool,
 }
 
 impl Default for PathEstimate {
@@ -54,10 +77,16 @@ impl Default for PathEstimate {
         Self {
             past: [Past::default(); REMEMBERED],
             newest: 0,
+            means_s: [0.0; WINDOWS.len()],
+            bases_s: [0.0; WINDOWS.len()],
+            level: 0,
+            heard_s: 0.0,
+            roughness_s: 0.0,
             time_s: 0.0,
             dt_s: 0.0,
             rtt_s: 0.0,
             base_s: 0.0,
+            floor_s: 0.0,
             noise_s: 0.0,
             slope: 0.0,
             delivery: 0.0,
@@ -65,6 +94,7 @@ impl Default for PathEstimate {
             inflight: 0.0,
             mss: 1_448.0,
             heard: false,
+            holds_base: false,
         }
     }
 }
@@ -83,6 +113,8 @@ impl PathEstimate {
             lost: report.lost_bytes as f64,
             sent: report.sent_bytes as f64,
             rate: report.pacing_rate as f64,
+            rtt_s: f64::from(report.avg_rtt_us) / 1e6,
+            samples: f64::from(report.rtt_samples.max(1)),
         };
         self.silent_s = if report.delivered_bytes > 0 { 0.0 } else { self.silent_s + self.dt_s };
         if report.avg_throughput > 0 {
@@ -90,27 +122,85 @@ impl PathEstimate {
         }
         self.heard = report.avg_rtt_us > 0;
         self.slope = if report.rtt_slope.is_finite() { report.rtt_slope } else { 0.0 };
+        self.heard_s += if self.heard || self.heard_s > 0.0 { self.dt_s } else { 0.0 };
         if self.heard {
-            self.take_rtt(f64::from(report.avg_rtt_us) / 1e6);
+            self.take_rtt();
         }
     }
 
-    fn take_rtt(&mut self, rtt_s: f64) {
-        if self.rtt_s > 0.0 {
+    fn take_rtt(&mut self) {
+        self.roughen();
+        let needed = (self.roughness_s / BORNE_S) * (self.roughness_s / BORNE_S);
+        if self.level + 1 < 5.0 as usize && needed > 1.5 * WINDOWS[self.level] as f64 {
+            self.level += 1;
+        } else if needed < 0.4 * WINDOWS[self.level] as f64 {
+            self.level = self.level.saturating_sub(1);
+        }
+        let (mut back, mut sum, mut samples) = (0, 0.0, 0.0);
+        for (level, &length) in WINDOWS.iter().enumerate() {
+            while back < length {
+                let past = self.past(back);
+                if past.rtt_s > 0.0 {
+                    sum += past.rtt_s * past.samples;
+                    samples += past.samples;
+                }
+                back += 1;
+            }
+            let (mean, base) = (sum / samples, &mut self.bases_s[level]);
+            self.means_s[level] = mean;
+            // A window that is not full yet has no minimum: few bursts may all be early ones.
+            let is_full = self.heard_s > 0.5 * self.dt_s * length as f64 || length == 1;
+            *base = if *base == 0.0 || mean <= *base || !is_full {
+                mean
+            } else {
+                mean.min(
+                    *base
+                        * (1.0
+                            + if self.holds_base { 0.0 } else { AGEING_PER_S }
+                                * if level > 0 { 3.5 } else { 1.0 }
+                                * self.dt_s),
+                )
+            };
+        }
+        let rtt_s = self.means_s[self.level];
+        if self.level > 0 {
+            self.noise_s = 8.0 * self.roughness_s / libm::sqrt(WINDOWS[self.level] as f64);
+        } else if self.rtt_s > 0.0 {
             let step = (rtt_s - self.rtt_s).abs().min(3.0 * self.noise_s + 2e-4);
             self.noise_s += 0.05 * (step - self.noise_s);
         }
         self.rtt_s = rtt_s;
-        if self.base_s == 0.0 || rtt_s <= self.base_s {
-            self.base_s = rtt_s;
+        self.base_s = self.bases_s[self.level];
+        self.floor_s = if self.floor_s == 0.0 {
+            rtt_s
         } else {
-            self.base_s = rtt_s.min(self.base_s * (1.0 + AGEING_PER_S * self.dt_s));
+            rtt_s.min(self.floor_s * (1.0 + 0.1 * AGEING_PER_S * self.dt_s))
+        };
+    }
+
+    fn roughen(&mut self) {
+        let [next, middle, first] = [0, 1, 2].map(|back| self.past(back).rtt_s);
+        if first > 0.0 && middle > 0.0 {
+            let bend = (middle - 0.5 * (first + next)).abs().min(3.0 * self.roughness_s + 2e-4);
+            self.roughness_s += 0.05 * (bend - self.roughness_s);
         }
+    }
+
+    /// The interval `back` before the last one.
+    fn past(&self, back: usize) -> &Past {
+        &self.past[(self.newest + REMEMBERED - back) % REMEMBERED]
+    }
+
+    /// Length of the window of the mean RTT beyond one interval, in s: 0 on a smooth link.
+    pub fn window_s(&self) -> f64 {
+        (WINDOWS[self.level] - 1) as f64 * self.dt_s
     }
 
     /// Take the current RTT as the base: the path has changed.
     pub fn rebase(&mut self) {
+        self.bases_s = self.means_s;
         self.base_s = self.rtt_s;
+        self.floor_s = self.rtt_s;
     }
 
     /// Queueing delay, in s.
@@ -134,7 +224,7 @@ impl PathEstimate {
     pub fn answered_rate(&self) -> f64 {
         let mut time = 0.0;
         for back in 0..REMEMBERED {
-            let past = &self.past[(self.newest + REMEMBERED - back) % REMEMBERED];
+            let past = self.past(back);
             time += past.dt_s;
             if time >= self.rtt_s || past.dt_s == 0.0 {
                 return past.rate;
@@ -147,7 +237,7 @@ impl PathEstimate {
     pub fn answered_share(&self, window_s: f64) -> f64 {
         let (mut time, mut delivered, mut sent) = (0.0, 0.0, 0.0);
         for back in 0..REMEMBERED {
-            let past = &self.past[(self.newest + REMEMBERED - back) % REMEMBERED];
+            let past = self.past(back);
             if past.dt_s == 0.0 {
                 break;
             }
@@ -165,7 +255,7 @@ impl PathEstimate {
     fn sums(&self, window_s: f64) -> (f64, f64, f64) {
         let (mut time, mut delivered, mut lost) = (0.0, 0.0, 0.0);
         for back in 0..REMEMBERED {
-            let past = &self.past[(self.newest + REMEMBERED - back) % REMEMBERED];
+            let past = self.past(back);
             if past.dt_s == 0.0 {
                 break;
             }
@@ -238,5 +328,30 @@ mod tests {
         assert!((path.silent_s - 0.03).abs() < 1e-9 && !path.heard);
         path.observe(&report(50, 30_000));
         assert_eq!((path.silent_s, path.heard), (0.0, true));
+    }
+
+    #[test]
+    fn rtts_that_scatter_are_averaged_until_little_is_left_and_a_slope_or_a_step_is_not() {
+        let mut path = PathEstimate::default();
+        for interval in 1..=200 {
+            // A slope of 0.1 s/s, and a step every second.
+            path.observe(&report(
+                10 * interval,
+                30_000 + 1_000 * (interval as u32 % 50) + 9_000 * (interval as u32 / 100),
+            ));
+        }
+        assert_eq!(path.window_s(), 0.0);
+        let mut path = PathEstimate::default();
+        let mut state = 7_u32;
+        let mut farthest: f64 = 0.0;
+        for interval in 1..=1_000 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            path.observe(&report(10 * interval, 20_000 + (state >> 8) % 6_000));
+            if interval > 200 {
+                farthest = farthest.max((path.rtt_s - 0.023).abs()).max(path.queue_s());
+            }
+        }
+        assert_eq!(path.window_s(), 0.15);
+        assert!(farthest < 3e-3 && path.base_s > 0.0205, "{farthest} s, {} s", path.base_s);
     }
 }
