@@ -66,12 +66,41 @@ const BURSTY_BACK_OFF: f64 = 0.07;
 /// Part of an interval that doubling takes beside an RTT.
 const START_UP_DELAY: f64 = 0.5;
 
-/// Time without tests after the first one, in s; it doubles, for peers take their share, too.
-const CALM_S: f64 = 10.0;
-
 /// Least length in s, and depth, of a drain that checks whether there is a queue.
 const CHECK_S: f64 = 0.05;
 const CHECK_DEPTH: f64 = 0.4;
+
+/// Beside a flow that fills the buffer: growth per s at `COMPETING_SHARE` of the capacity, decrease at a loss there, and the time
+/// after it in which other losses do not count, in s.
+const COMPETING_SHARE: f64 = 0.6;
+const COMPETING_GROWTH: f64 = 0.045;
+const COMPETING_DECREASE: f64 = 0.13;
+const COMPETING_DEAF_S: f64 = 0.9;
+
+/// Growth per s beyond the highest rate so far.
+const EXPLORATION: f64 = 0.2;
+
+/// Share of the highest rate from which on the others have yielded.
+const WHOLE: f64 = 0.88;
+
+/// Share of a queue that answers a drain from which on it is ours.
+const OURS: f64 = 0.7;
+
+/// Time after a jump of the RTT in which a queue that stays is a longer path, in s.
+const JUMP_S: f64 = 3.0;
+
+/// The capacity that a drain tells is at most so many times our rate.
+const UNSEEN: f64 = 2.5;
+
+/// A smaller share of the highest rate is too small for a drain to be answered.
+const SMALL_SHARE: f64 = 0.4;
+
+/// Time without a loss after which a drain checks again whether there is a queue, in s.
+const QUIET_S: f64 = 5.0;
+
+/// After competing, a rate that falls to this part within this time, in s, tells that the other flow is still there.
+const TRIAL_LOSS: f64 = 0.7;
+const TRIAL_S: f64 = 5.0;
 
 /// Growth on a link of bursts, whose queue is known late, as a part of the growth elsewhere.
 const BURSTY_GROWTH: f64 = 0.8;
@@ -116,6 +145,8 @@ pub(crate) struct Controller {
     /// The RTT before a drain that checks whether there is a queue, in s; 0 without such a drain. And the least since.
     checked_s: f64,
     least_s: f64,
+    /// The delivery rate before that drain, in bytes/s.
+    checked_delivery: f64,
     /// What was known before a large drop, to return to soon if no queue speaks against it, and until when.
     memory: f64,
     memory_until_s: f64,
@@ -125,13 +156,11 @@ pub(crate) struct Controller {
     queue_range_s: (f64, f64),
     /// Since when there has always been a queue.
     queued_since_s: f64,
-    /// Until when a small share is no reason for a test, and how long the next such time is.
-    calm_until_s: f64,
-    calm_s: f64,
-    /// When our share was not small.
-    fair_s: f64,
-    /// The least RTT since, in s.
-    low_s: f64,
+    /// Until when a crowded path is not asked again.
+    crowded_s: f64,
+    /// Until when we try to do without competing, and the rate before.
+    trial_until_s: f64,
+    trial_rate: f64,
     /// The highest delivery rate of the last minute or so, in bytes/s.
     highest: f64,
 }
@@ -148,15 +177,15 @@ impl Default for Controller {
             before_gap: 0.0,
             checked_s: 0.0,
             least_s: 0.0,
+            checked_delivery: 0.0,
             memory: 0.0,
             memory_until_s: 0.0,
             event_s: 0.0,
             queue_range_s: (f64::MAX, 0.0),
             queued_since_s: 0.0,
-            calm_until_s: 0.0,
-            calm_s: CALM_S,
-            fair_s: 0.0,
-            low_s: f64::MAX,
+            crowded_s: 0.0,
+            trial_until_s: 0.0,
+            trial_rate: 0.0,
             highest: 0.0,
         }
     }
@@ -218,22 +247,32 @@ impl Controller {
             dt / FORGETTING_S
         };
         self.highest = (self.highest * (1.0 - forgotten)).max(path.delivered_over(0.2));
-        if self.rate > 0.4 * self.highest || self.recovers(now) {
-            self.fair_s = now;
-            self.low_s = f64::MAX;
-        }
         if self.path.heard {
-            self.low_s = self.low_s.min(self.path.rtt_s);
             self.queue_range_s = (self.queue_range_s.0.min(queue), self.queue_range_s.1.max(queue));
         }
         let competes = matches!(self.phase, Phase::Compete { .. });
-        if queued_s > self.patience_s()
-            && !competes
-            && self.checked_s == 0.0
+        let is_open = matches!(self.phase, Phase::Grow | Phase::Drain { .. } | Phase::Settle { .. })
+            && self.checked_s == 0.0;
+        if is_open && !in_gap && self.trial_until_s > 0.0 {
+            if self.rate < TRIAL_LOSS * self.trial_rate {
+                self.begin_to_compete(now);
+                self.rate = self.rate.max(self.trial_rate);
+            } else if now > self.trial_until_s {
+                self.trial_until_s = 0.0;
+            }
+        } else if is_open
             && !self.is_bursty()
-            && !matches!(self.phase, Phase::Test { .. })
+            && self.known > 0.0
+            && now > self.crowded_s
+            && self.path.is_crowded()
         {
-            self.check(now);
+            self.crowded_s = now + 2.0;
+            if self.rate < SMALL_SHARE * self.highest {
+                self.rate = 1.25 * self.known;
+                self.phase = Phase::Test { until_s: now + (2.5 * rtt).max(0.1) };
+            } else {
+                self.check(now);
+            }
         }
         if self.path.heard {
             self.least_s = self.least_s.min(self.path.rtt_s);
@@ -260,12 +299,6 @@ impl Controller {
             Phase::Grow => {
                 if (queue > limit || losing) && !in_gap {
                     self.congested(tuning, now, false);
-                } else if self.lost_its_share(now) {
-                    self.calm_until_s = now + self.calm_s;
-                    self.calm_s *= 2.0;
-                    self.rate = 1.25 * self.known;
-                    self.phase =
-                        Phase::Test { until_s: now + (2.5 * rtt).max(0.1) + 2.0 * self.path.window_s() };
                 } else if silent < 2.0 * dt + 0.5 * base {
                     self.grow(tuning, queue < 0.7 * limit);
                 }
@@ -401,24 +434,9 @@ impl Controller {
         self.phase = Phase::Drain { until_s: now + length, rate: share * (1.0 - depth) };
     }
 
-    /// How long a queue may stay although we drain, before it is another flow's.
-    fn patience_s(&self) -> f64 {
-        4.5 * self.path.base_s.max(0.27) + 0.2 + 4.0 * self.path.window_s()
-    }
-
     /// Whether answers scatter so much that no other flow can be told from a burst.
     fn is_bursty(&self) -> bool {
         self.path.window_s() > 2.0 * self.path.dt_s
-    }
-
-    /// Whether our share is so small that another flow may have driven us out.
-    fn lost_its_share(&self, now: f64) -> bool {
-        let before = self.calm_until_s.max(self.gap_until_s + 3.0);
-        !self.is_bursty()
-            && self.known > 0.0
-            && now > self.fair_s + 3.0 + 10.0 * self.path.base_s
-            && now > before
-            && self.low_s > self.path.floor_s + 1e-3_f64.max(3.0 * self.path.noise_s)
     }
 
     /// The answer to more than our share is here: if no more arrived, the capacity is smaller and ours alone.
@@ -436,6 +454,7 @@ impl Controller {
     /// Send much less for an RTT: a queue answers, a longer path does not.
     fn check(&mut self, now: f64) {
         self.checked_s = self.path.rtt_s;
+        self.checked_delivery = self.path.delivered_over(self.path.base_s.max(CHECK_S));
         self.least_s = f64::MAX;
         let length_s = self.path.base_s.max(CHECK_S);
         self.phase = Phase::Drain { until_s: now + length_s, rate: (1.0 - CHECK_DEPTH) * self.rate };
@@ -446,19 +465,21 @@ impl Controller {
         let answer_s = (0.08 * CHECK_DEPTH * length_s).max(2.0 * self.path.noise_s).max(5e-4);
         let fell = self.checked_s - self.least_s;
         let answered = fell > answer_s;
+        // Of a full link, less was ours by the part that we left out and others took.
+        let kept = self.path.delivered_over(length_s) / self.checked_delivery.max(1.0);
+        let share = ((1.0 - (1.0 - CHECK_DEPTH) / kept.max(0.1)) / CHECK_DEPTH).clamp(0.1, 1.0);
         self.checked_s = 0.0;
         self.phase = Phase::Grow;
         if queue > limit {
             if answered {
-                // The part of the link that we left out is the part by which the queue fell.
-                let share = (fell / (CHECK_DEPTH * length_s)).clamp(0.1, 1.0);
-                if share > 0.7 {
+                let left_out = (fell / (CHECK_DEPTH * length_s)).clamp(0.1, 1.0);
+                if share > OURS && left_out > 0.5 * OURS {
                     self.highest = self.rate / share;
                     self.queued_since_s = now;
                     self.congested(tuning, now, false);
                     return;
                 }
-                self.highest = self.highest.max(self.rate / share);
+                self.highest = self.highest.max((self.rate / left_out).min(UNSEEN * self.rate));
                 self.begin_to_compete(now);
             } else {
                 self.path.rebase();
@@ -468,6 +489,7 @@ impl Controller {
     }
 
     fn begin_to_compete(&mut self, now: f64) {
+        self.trial_until_s = 0.0;
         self.phase =
             Phase::Compete { until_s: now + COMPETING_S, deaf_until_s: now, empty: 0.0, watched_s: now };
         self.rate = self.rate.max(0.5 * self.highest);
@@ -490,33 +512,35 @@ impl Controller {
             self.phase = Phase::Grow;
             return;
         }
-        if path.delivered_over(1.0) > 0.75 * self.highest {
+        if path.delivered_over(1.0) > WHOLE * self.highest {
             // The others yield: the queue is ours.
-            self.calm_until_s = now + self.calm_s;
-            self.calm_s *= 2.0;
             self.queued_since_s = now;
             self.congested(tuning, now, false);
             return;
         }
         if loses {
             watched_s = now;
-        } else if now > watched_s + 5.0 {
+        } else if now > watched_s + QUIET_S {
             self.check(now);
             return;
         }
         let share = (self.rate / self.highest.max(1.0)).clamp(0.05, 1.0);
         if loses && now >= deaf_until_s {
             if now >= until_s {
-                self.queued_since_s = now - 0.5 * self.patience_s();
+                self.trial_until_s = now + TRIAL_S;
+                self.trial_rate = self.rate;
                 self.congested(tuning, now, false);
                 return;
             }
-            self.rate *= 1.0 - 0.3 * (share / 0.5).clamp(0.15, 1.5);
-            deaf_until_s = now + rtt.max(0.5);
+            self.rate *= 1.0 - COMPETING_DECREASE * libm::pow(share / COMPETING_SHARE, 0.4).clamp(0.1, 2.0);
+            self.rate = self.rate.min(1.25 * path.delivered_over(rtt.min(0.2)));
+            deaf_until_s = now + rtt.max(COMPETING_DEAF_S);
         } else {
             // Beyond what was ever reached, the capacity is not known.
-            let explored = if share > 0.8 { 0.4 * self.rate } else { 0.0 };
-            self.rate += (0.05 * self.highest * libm::pow(0.5 / share, 1.5).min(5.0)).max(explored) * dt;
+            let explored = if share > 0.8 { EXPLORATION * self.rate } else { 0.0 };
+            self.rate += (COMPETING_GROWTH * self.highest * libm::pow(COMPETING_SHARE / share, 4.0).min(5.0))
+                .max(explored)
+                * dt;
             self.rate = self.rate.min(1.25 * self.highest);
         }
         self.phase = Phase::Compete { until_s, deaf_until_s, empty, watched_s };
@@ -556,12 +580,17 @@ impl Controller {
                 return;
             }
             let varies = most - least > limit.max(0.2 * most);
+            let stays = least > limit && queue > (4.0 * limit).max(0.2 * base);
+            if stays && varies && !self.is_bursty() {
+                self.check(now);
+                return;
+            }
             if varies || least < limit {
                 self.congested(tuning, now, false);
                 return;
             }
-            if self.is_bursty() {
-                // Bursts hide the answer to a drain; what we take as the base may contain a queue.
+            if self.is_bursty() || now < self.path.jumped_s + JUMP_S {
+                // Bursts hide the answer to a drain, and no queue grows as fast as a path changes. What we take as the base may contain a queue.
                 self.path.rebase();
                 self.phase = Phase::Drain { until_s: now + self.path.base_s, rate: 0.9 * self.rate };
             } else {

@@ -15,6 +15,9 @@ const WINDOWS: [usize; 5] = [1, 2, 4, 8, 16];
 /// Roughness of an averaged RTT that is borne, in s. Smooth links stay below: their window is one interval.
 const BORNE_S: f64 = 3e-4;
 
+/// Growth of the RTT that no queue has, in s/s: an overload by more is over before its answer is here.
+const STEEPEST: f64 = 0.6;
+
 /// One interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Past {
@@ -54,6 +57,11 @@ pub(crate) struct PathEstimate {
     pub base_s: f64,
     /// The smallest mean RTT of the path, which hardly ages: while others keep a queue, `base_s` follows it.
     pub floor_s: f64,
+    /// The least mean RTT of this bucket of time, and of the one before; when it began.
+    least_s: [f64; 2],
+    bucket_s: f64,
+    /// When an interval's mean RTT last rose by more than a queue grows, in s.
+    pub jumped_s: f64,
     /// Spread of the mean RTT, in s.
     pub noise_s: f64,
     /// RTT growth within the last interval, in s/s.
@@ -87,6 +95,9 @@ impl Default for PathEstimate {
             rtt_s: 0.0,
             base_s: 0.0,
             floor_s: 0.0,
+            jumped_s: f64::MIN,
+            least_s: [0.0; 2],
+            bucket_s: 0.0,
             noise_s: 0.0,
             slope: 0.0,
             delivery: 0.0,
@@ -130,6 +141,9 @@ impl PathEstimate {
 
     fn take_rtt(&mut self) {
         self.roughen();
+        if self.means_s[0] > 0.0 && self.past(0).rtt_s > self.means_s[0] + STEEPEST * self.dt_s {
+            self.jumped_s = self.time_s;
+        }
         let needed = (self.roughness_s / BORNE_S) * (self.roughness_s / BORNE_S);
         if self.level + 1 < 5.0 as usize && needed > 1.5 * WINDOWS[self.level] as f64 {
             self.level += 1;
@@ -171,6 +185,11 @@ impl PathEstimate {
         }
         self.rtt_s = rtt_s;
         self.base_s = self.bases_s[self.level];
+        self.least_s[0] = self.least_s[0].min(rtt_s);
+        if self.time_s > self.bucket_s + (10.0 * self.base_s).max(2.0) {
+            self.bucket_s = self.time_s;
+            self.least_s = [rtt_s, self.least_s[0]];
+        }
         self.floor_s = if self.floor_s == 0.0 {
             rtt_s
         } else {
@@ -201,6 +220,13 @@ impl PathEstimate {
         self.bases_s = self.means_s;
         self.base_s = self.rtt_s;
         self.floor_s = self.rtt_s;
+        self.least_s = [self.rtt_s; 2];
+        self.bucket_s = self.time_s;
+    }
+
+    /// Whether the queue was never empty in the last seconds.
+    pub fn is_crowded(&self) -> bool {
+        self.least_s[0].min(self.least_s[1]) > self.floor_s + 1e-3_f64.max(3.0 * self.noise_s)
     }
 
     /// Queueing delay, in s.
