@@ -54,20 +54,23 @@ impl Observation {
     pub fn push(&mut self, report: &Report) {
         let path = &mut self.path;
         path.observe(report);
+        // The latest interval's: the controller's own estimate may average several.
+        let (rtt_s, base_s) = (path.latest_s(), path.latest_base_s());
+        let queue_s = (rtt_s - base_s).max(0.0);
         let log10 = |value: f64| if value > 0.0 { libm::log10(value) } else { 0.0 };
         let values = [
-            ratio(path.queue_s(), path.base_s),
+            ratio(queue_s, base_s),
             path.slope,
             ratio(path.delivery, path.answered_rate()),
             ratio(path.delivered_over(0.05), path.delivery),
-            path.loss_over(path.rtt_s),
+            path.loss_over(rtt_s),
             path.loss_over(2.0),
-            ratio(path.inflight, path.delivery * path.base_s),
+            ratio(path.inflight, path.delivery * base_s),
             path.silent_s,
             log10(path.delivery / 12.5e6),
-            log10(path.base_s / 0.05),
+            log10(base_s / 0.05),
             path.noise_s * 1e3,
-            path.queue_s() / 0.01,
+            queue_s / 0.01,
         ];
         self.values = bounded(values, &BOUNDS);
     }

@@ -1,5 +1,7 @@
 //! The controller: a sawtooth of small amplitude whose drains keep the base RTT known.
 
+mod competition;
+
 use super::PathEstimate;
 use crate::Report;
 use crate::action::{Command, MAX_CWND_PACKETS, MIN_CWND_PACKETS};
@@ -51,9 +53,6 @@ impl Tuning {
 /// Time in which the highest rate is forgotten, in s.
 const FORGETTING_S: f64 = 100.0;
 
-/// Longest time beside a flow that fills the buffer; then a loss ends it, and the queue tells whether it still is there.
-const COMPETING_S: f64 = 20.0;
-
 /// After a decrease, a small queue is drained without another one for so long: others may see it later.
 const REFRACTORY_S: f64 = 0.25;
 
@@ -66,44 +65,14 @@ const BURSTY_BACK_OFF: f64 = 0.07;
 /// Part of an interval that doubling takes beside an RTT.
 const START_UP_DELAY: f64 = 0.5;
 
-/// Least length in s, and depth, of a drain that checks whether there is a queue.
-const CHECK_S: f64 = 0.05;
-const CHECK_DEPTH: f64 = 0.4;
-
-/// Beside a flow that fills the buffer: growth per s at `COMPETING_SHARE` of the capacity, decrease at a loss there, and the time
-/// after it in which other losses do not count, in s.
-const COMPETING_SHARE: f64 = 0.6;
-const COMPETING_GROWTH: f64 = 0.045;
-const COMPETING_DECREASE: f64 = 0.13;
-const COMPETING_DEAF_S: f64 = 0.9;
-
-/// Growth per s beyond the highest rate so far.
-const EXPLORATION: f64 = 0.2;
-
-/// Share of the highest rate from which on the others have yielded.
-const WHOLE: f64 = 0.88;
-
-/// Share of a queue that answers a drain from which on it is ours.
-const OURS: f64 = 0.7;
-
 /// Time after a jump of the RTT in which a queue that stays is a longer path, in s.
 const JUMP_S: f64 = 3.0;
 
-/// The capacity that a drain tells is at most so many times our rate.
-const UNSEEN: f64 = 2.5;
-
-/// A smaller share of the highest rate is too small for a drain to be answered.
-const SMALL_SHARE: f64 = 0.4;
-
-/// Time without a loss after which a drain checks again whether there is a queue, in s.
-const QUIET_S: f64 = 5.0;
-
-/// After competing, a rate that falls to this part within this time, in s, tells that the other flow is still there.
-const TRIAL_LOSS: f64 = 0.7;
-const TRIAL_S: f64 = 5.0;
-
 /// Growth on a link of bursts, whose queue is known late, as a part of the growth elsewhere.
 const BURSTY_GROWTH: f64 = 0.8;
+
+/// Packets missing in a silence that is the path's; a shorter one may be another flow's burst.
+const OUTAGE_PACKETS: f64 = 30.0;
 
 /// The rate at which `growth` holds, in bytes/s: 100 Mbit/s.
 const REFERENCE_RATE: f64 = 12.5e6;
@@ -140,6 +109,8 @@ pub(crate) struct Controller {
     haste: f64,
     /// End of the wait after a silence.
     gap_until_s: f64,
+    /// End of the last silence of many packets' length.
+    outage_s: f64,
     /// `known` before the silence.
     before_gap: f64,
     /// The RTT before a drain that checks whether there is a queue, in s; 0 without such a drain. And the least since.
@@ -157,7 +128,7 @@ pub(crate) struct Controller {
     /// Since when there has always been a queue.
     queued_since_s: f64,
     /// Until when a crowded path is not asked again.
-    crowded_s: f64,
+    asked_until_s: f64,
     /// Until when we try to do without competing, and the rate before.
     trial_until_s: f64,
     trial_rate: f64,
@@ -174,6 +145,7 @@ impl Default for Controller {
             known: 0.0,
             haste: 1.0,
             gap_until_s: -1.0,
+            outage_s: f64::MIN,
             before_gap: 0.0,
             checked_s: 0.0,
             least_s: 0.0,
@@ -183,7 +155,7 @@ impl Default for Controller {
             event_s: 0.0,
             queue_range_s: (f64::MAX, 0.0),
             queued_since_s: 0.0,
-            crowded_s: 0.0,
+            asked_until_s: 0.0,
             trial_until_s: 0.0,
             trial_rate: 0.0,
             highest: 0.0,
@@ -196,6 +168,9 @@ impl Controller {
         if self.is_silent() && report.delivered_bytes > 0 {
             self.gap_until_s = report.time_ns as f64 / 1e9 + self.path.rtt_s;
             self.before_gap = self.known.min(self.rate);
+            if self.path.silent_s > OUTAGE_PACKETS * self.path.mss / self.rate.max(1.0) {
+                self.outage_s = report.time_ns as f64 / 1e9;
+            }
         }
         self.path.observe(report);
     }
@@ -232,7 +207,7 @@ impl Controller {
         let limit = tuning
             .queue_s
             .min(0.1 * base + 5e-4)
-            .max(2.0 * path.noise_s)
+            .max(path.tolerance_s())
             .max(1.5 * path.mss / self.rate.max(1.0));
         let in_gap = now < self.gap_until_s || self.is_silent();
         let losing = losing(path, tuning, queue / limit);
@@ -250,44 +225,14 @@ impl Controller {
         if self.path.heard {
             self.queue_range_s = (self.queue_range_s.0.min(queue), self.queue_range_s.1.max(queue));
         }
-        let competes = matches!(self.phase, Phase::Compete { .. });
-        let is_open = matches!(self.phase, Phase::Grow | Phase::Drain { .. } | Phase::Settle { .. })
-            && self.checked_s == 0.0;
-        if is_open && !in_gap && self.trial_until_s > 0.0 {
-            if self.rate < TRIAL_LOSS * self.trial_rate {
-                self.begin_to_compete(now);
-                self.rate = self.rate.max(self.trial_rate);
-            } else if now > self.trial_until_s {
-                self.trial_until_s = 0.0;
-            }
-        } else if is_open
-            && !self.is_bursty()
-            && self.known > 0.0
-            && now > self.crowded_s
-            && self.path.is_crowded()
-        {
-            self.crowded_s = now + 2.0;
-            if self.rate < SMALL_SHARE * self.highest {
-                self.rate = 1.25 * self.known;
-                self.phase = Phase::Test { until_s: now + (2.5 * rtt).max(0.1) };
-            } else {
-                self.check(now);
-            }
-        }
-        if self.path.heard {
-            self.least_s = self.least_s.min(self.path.rtt_s);
-        }
-        self.path.holds_base = competes;
+        self.watch(now, in_gap);
         let path = &self.path;
         match self.phase {
             Phase::StartUp => {
                 let limit = limit.max(0.03 * base);
                 // A queue that grows goes on growing until the answer to this decision.
-                let coming = if queue > 0.25 * limit {
-                    1.0 * path.slope.max(0.0) * (base + dt).min(3.0 * dt)
-                } else {
-                    0.0
-                };
+                let coming =
+                    if queue > 0.25 * limit { path.slope.max(0.0) * (base + dt).min(3.0 * dt) } else { 0.0 };
                 let full = queue + coming > limit;
                 if (full || losing) && !in_gap {
                     self.congested(tuning, now, true);
@@ -432,118 +377,6 @@ impl Controller {
         let depth = (queued / base).clamp(0.02, tuning.drain.min(0.9));
         let length = queued / depth;
         self.phase = Phase::Drain { until_s: now + length, rate: share * (1.0 - depth) };
-    }
-
-    /// Whether answers scatter so much that no other flow can be told from a burst.
-    fn is_bursty(&self) -> bool {
-        self.path.window_s() > 2.0 * self.path.dt_s
-    }
-
-    /// The answer to more than our share is here: if no more arrived, the capacity is smaller and ours alone.
-    fn tested(&mut self, tuning: &Tuning, now: f64) {
-        let arrived =
-            self.path.delivered_over(self.path.rtt_s.max(3.0 * self.path.dt_s) + self.path.window_s());
-        if arrived > 1.1 * self.known {
-            self.begin_to_compete(now);
-        } else {
-            self.highest = 1.25 * self.known;
-            self.congested(tuning, now, false);
-        }
-    }
-
-    /// Send much less for an RTT: a queue answers, a longer path does not.
-    fn check(&mut self, now: f64) {
-        self.checked_s = self.path.rtt_s;
-        self.checked_delivery = self.path.delivered_over(self.path.base_s.max(CHECK_S));
-        self.least_s = f64::MAX;
-        let length_s = self.path.base_s.max(CHECK_S);
-        self.phase = Phase::Drain { until_s: now + length_s, rate: (1.0 - CHECK_DEPTH) * self.rate };
-    }
-
-    fn checked(&mut self, tuning: &Tuning, now: f64, queue: f64, limit: f64) {
-        let length_s = self.path.base_s.max(CHECK_S);
-        let answer_s = (0.08 * CHECK_DEPTH * length_s).max(2.0 * self.path.noise_s).max(5e-4);
-        let fell = self.checked_s - self.least_s;
-        let answered = fell > answer_s;
-        // Of a full link, less was ours by the part that we left out and others took.
-        let kept = self.path.delivered_over(length_s) / self.checked_delivery.max(1.0);
-        let share = ((1.0 - (1.0 - CHECK_DEPTH) / kept.max(0.1)) / CHECK_DEPTH).clamp(0.1, 1.0);
-        self.checked_s = 0.0;
-        self.phase = Phase::Grow;
-        if queue > limit {
-            if answered {
-                let left_out = (fell / (CHECK_DEPTH * length_s)).clamp(0.1, 1.0);
-                if share > OURS && left_out > 0.5 * OURS {
-                    self.highest = self.rate / share;
-                    self.queued_since_s = now;
-                    self.congested(tuning, now, false);
-                    return;
-                }
-                self.highest = self.highest.max((self.rate / left_out).min(UNSEEN * self.rate));
-                self.begin_to_compete(now);
-            } else {
-                self.path.rebase();
-                self.queued_since_s = now;
-            }
-        }
-    }
-
-    fn begin_to_compete(&mut self, now: f64) {
-        self.trial_until_s = 0.0;
-        self.phase =
-            Phase::Compete { until_s: now + COMPETING_S, deaf_until_s: now, empty: 0.0, watched_s: now };
-        self.rate = self.rate.max(0.5 * self.highest);
-        self.queue_range_s = (f64::MAX, 0.0);
-    }
-
-    /// Grow and yield to loss so that our share of the highest rate tends to half.
-    fn compete(&mut self, tuning: &Tuning, now: f64, queue: f64, limit: f64) {
-        let Phase::Compete { until_s, mut deaf_until_s, mut empty, mut watched_s } = self.phase else {
-            return;
-        };
-        let path = &self.path;
-        let (dt, rtt) = (path.dt_s, path.rtt_s);
-        let loses = path.loss_over(2.0 * dt) > 0.0;
-        let is_empty = if queue < limit { 1.0 } else { 0.0 };
-        empty += (is_empty - empty) * (dt / (3.0 * rtt).max(1.0)).min(1.0);
-        if empty > 0.6 {
-            self.known = self.rate;
-            self.haste = 1.0;
-            self.phase = Phase::Grow;
-            return;
-        }
-        if path.delivered_over(1.0) > WHOLE * self.highest {
-            // The others yield: the queue is ours.
-            self.queued_since_s = now;
-            self.congested(tuning, now, false);
-            return;
-        }
-        if loses {
-            watched_s = now;
-        } else if now > watched_s + QUIET_S {
-            self.check(now);
-            return;
-        }
-        let share = (self.rate / self.highest.max(1.0)).clamp(0.05, 1.0);
-        if loses && now >= deaf_until_s {
-            if now >= until_s {
-                self.trial_until_s = now + TRIAL_S;
-                self.trial_rate = self.rate;
-                self.congested(tuning, now, false);
-                return;
-            }
-            self.rate *= 1.0 - COMPETING_DECREASE * libm::pow(share / COMPETING_SHARE, 0.4).clamp(0.1, 2.0);
-            self.rate = self.rate.min(1.25 * path.delivered_over(rtt.min(0.2)));
-            deaf_until_s = now + rtt.max(COMPETING_DEAF_S);
-        } else {
-            // Beyond what was ever reached, the capacity is not known.
-            let explored = if share > 0.8 { EXPLORATION * self.rate } else { 0.0 };
-            self.rate += (COMPETING_GROWTH * self.highest * libm::pow(COMPETING_SHARE / share, 4.0).min(5.0))
-                .max(explored)
-                * dt;
-            self.rate = self.rate.min(1.25 * self.highest);
-        }
-        self.phase = Phase::Compete { until_s, deaf_until_s, empty, watched_s };
     }
 
     /// The answer to the drain is here.

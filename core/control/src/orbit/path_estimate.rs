@@ -9,6 +9,18 @@ const REMEMBERED: usize = 256;
 /// every cycle; a drift of the orbit is slower.
 const AGEING_PER_S: f64 = 0.01;
 
+/// The same for means of several intervals, whose minimum is the lower the longer they scatter, and for the floor, which
+/// follows no queue.
+const SCATTERED_AGEING_PER_S: f64 = 0.035;
+const FLOOR_AGEING_PER_S: f64 = 0.001;
+
+/// Deviations of a scattered mean that count as nothing: its minimum is low by chance, and bursts come late by chance.
+const SCATTERED: f64 = 16.0;
+
+/// A queue longer than this, in s, for as long as a bucket of time, in s, makes a path crowded.
+const CROWDED_S: f64 = 1e-3;
+const BUCKET_S: f64 = 2.0;
+
 /// Lengths of the windows over which RTTs are averaged, in intervals: the rougher the RTT, the longer.
 const WINDOWS: [usize; 5] = [1, 2, 4, 8, 16];
 
@@ -46,7 +58,7 @@ pub(crate) struct PathEstimate {
     /// Time since the first sample, in s.
     heard_s: f64,
     /// How far an interval's mean RTT is from the middle of its neighbours', in s: a slope is smooth.
-    pub roughness_s: f64,
+    roughness_s: f64,
     /// Now, in s since the run's start.
     pub time_s: f64,
     /// Length of the last interval, in s.
@@ -56,13 +68,13 @@ pub(crate) struct PathEstimate {
     /// RTT without queueing, in s; 0 before the first sample.
     pub base_s: f64,
     /// The smallest mean RTT of the path, which hardly ages: while others keep a queue, `base_s` follows it.
-    pub floor_s: f64,
+    floor_s: f64,
     /// The least mean RTT of this bucket of time, and of the one before; when it began.
     least_s: [f64; 2],
     bucket_s: f64,
     /// When an interval's mean RTT last rose by more than a queue grows, in s.
     pub jumped_s: f64,
-    /// Spread of the mean RTT, in s.
+    /// Spread of the RTT between intervals, in s.
     pub noise_s: f64,
     /// RTT growth within the last interval, in s/s.
     pub slope: f64,
@@ -141,11 +153,12 @@ impl PathEstimate {
 
     fn take_rtt(&mut self) {
         self.roughen();
-        if self.means_s[0] > 0.0 && self.past(0).rtt_s > self.means_s[0] + STEEPEST * self.dt_s {
+        let before_s = self.means_s[0];
+        if before_s > 0.0 && self.past(0).rtt_s > before_s + STEEPEST * self.dt_s {
             self.jumped_s = self.time_s;
         }
         let needed = (self.roughness_s / BORNE_S) * (self.roughness_s / BORNE_S);
-        if self.level + 1 < 5.0 as usize && needed > 1.5 * WINDOWS[self.level] as f64 {
+        if self.level + 1 < WINDOWS.len() && needed > 1.5 * WINDOWS[self.level] as f64 {
             self.level += 1;
         } else if needed < 0.4 * WINDOWS[self.level] as f64 {
             self.level = self.level.saturating_sub(1);
@@ -161,39 +174,36 @@ impl PathEstimate {
                 back += 1;
             }
             let (mean, base) = (sum / samples, &mut self.bases_s[level]);
+            let ageing_per_s = match level {
+                _ if self.holds_base => 0.0,
+                0 => AGEING_PER_S,
+                _ => SCATTERED_AGEING_PER_S,
+            };
             self.means_s[level] = mean;
             // A window that is not full yet has no minimum: few bursts may all be early ones.
             let is_full = self.heard_s > 0.5 * self.dt_s * length as f64 || length == 1;
             *base = if *base == 0.0 || mean <= *base || !is_full {
                 mean
             } else {
-                mean.min(
-                    *base
-                        * (1.0
-                            + if self.holds_base { 0.0 } else { AGEING_PER_S }
-                                * if level > 0 { 3.5 } else { 1.0 }
-                                * self.dt_s),
-                )
+                mean.min(*base * (1.0 + ageing_per_s * self.dt_s))
             };
         }
         let rtt_s = self.means_s[self.level];
-        if self.level > 0 {
-            self.noise_s = 8.0 * self.roughness_s / libm::sqrt(WINDOWS[self.level] as f64);
-        } else if self.rtt_s > 0.0 {
-            let step = (rtt_s - self.rtt_s).abs().min(3.0 * self.noise_s + 2e-4);
+        if before_s > 0.0 {
+            let step = (self.means_s[0] - before_s).abs().min(3.0 * self.noise_s + 2e-4);
             self.noise_s += 0.05 * (step - self.noise_s);
         }
         self.rtt_s = rtt_s;
         self.base_s = self.bases_s[self.level];
         self.least_s[0] = self.least_s[0].min(rtt_s);
-        if self.time_s > self.bucket_s + (10.0 * self.base_s).max(2.0) {
+        if self.time_s > self.bucket_s + (10.0 * self.base_s).max(BUCKET_S) {
             self.bucket_s = self.time_s;
             self.least_s = [rtt_s, self.least_s[0]];
         }
         self.floor_s = if self.floor_s == 0.0 {
             rtt_s
         } else {
-            rtt_s.min(self.floor_s * (1.0 + 0.1 * AGEING_PER_S * self.dt_s))
+            rtt_s.min(self.floor_s * (1.0 + FLOOR_AGEING_PER_S * self.dt_s))
         };
     }
 
@@ -215,6 +225,24 @@ impl PathEstimate {
         (WINDOWS[self.level] - 1) as f64 * self.dt_s
     }
 
+    /// What the mean RTT varies by without any reason, in s.
+    pub fn tolerance_s(&self) -> f64 {
+        if self.level == 0 {
+            return 2.0 * self.noise_s;
+        }
+        SCATTERED * self.roughness_s / libm::sqrt(WINDOWS[self.level] as f64)
+    }
+
+    /// Mean RTT of the last interval with a sample, in s; 0 before the first.
+    pub fn latest_s(&self) -> f64 {
+        self.means_s[0]
+    }
+
+    /// Minimum of the intervals' mean RTTs, aged, in s; 0 before the first sample.
+    pub fn latest_base_s(&self) -> f64 {
+        self.bases_s[0]
+    }
+
     /// Take the current RTT as the base: the path has changed.
     pub fn rebase(&mut self) {
         self.bases_s = self.means_s;
@@ -226,7 +254,7 @@ impl PathEstimate {
 
     /// Whether the queue was never empty in the last seconds.
     pub fn is_crowded(&self) -> bool {
-        self.least_s[0].min(self.least_s[1]) > self.floor_s + 1e-3_f64.max(3.0 * self.noise_s)
+        self.least_s[0].min(self.least_s[1]) > self.floor_s + CROWDED_S.max(1.5 * self.tolerance_s())
     }
 
     /// Queueing delay, in s.
@@ -252,7 +280,7 @@ impl PathEstimate {
         for back in 0..REMEMBERED {
             let past = self.past(back);
             time += past.dt_s;
-            if time >= self.rtt_s || past.dt_s == 0.0 {
+            if time >= self.latest_s() || past.dt_s == 0.0 {
                 return past.rate;
             }
         }

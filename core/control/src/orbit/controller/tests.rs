@@ -14,6 +14,9 @@ struct Fluid {
     base_s: f64,
     queue_s: f64,
     time_s: f64,
+    /// The rate of another flow, which grows until the buffer is full and then decreases by a half; 0 without one.
+    other: f64,
+    buffer_s: f64,
     command: Command,
     /// Rates sent, one an interval.
     sent: Vec<f64>,
@@ -28,6 +31,8 @@ impl Fluid {
             base_s,
             queue_s: 0.0,
             time_s: 0.0,
+            other: 0.0,
+            buffer_s: f64::MAX,
             command,
             sent: Vec::new(),
         }
@@ -36,16 +41,26 @@ impl Fluid {
     fn step(&mut self, action: &[f32]) -> f64 {
         self.sent.push(self.command.pacing_bytes_per_s as f64);
         let arriving = self.sent[self.sent.len().saturating_sub(1 + (self.base_s / DT_S) as usize)];
-        let excess = (arriving / self.capacity - 1.0) * DT_S;
+        let all = arriving + self.other;
+        let excess = (all / self.capacity - 1.0) * DT_S;
         let before = self.queue_s;
         self.queue_s = (self.queue_s + excess).max(0.0);
-        let delivered = if self.queue_s > 0.0 { self.capacity } else { arriving };
+        let mut delivered = if self.queue_s > 0.0 { self.capacity * arriving / all } else { arriving };
+        let is_full = self.queue_s > self.buffer_s;
+        if is_full {
+            self.queue_s = self.buffer_s;
+            delivered *= 0.99;
+        }
+        if self.other > 0.0 {
+            self.other = if is_full { 0.5 * self.other } else { self.other + 0.04 * self.capacity * DT_S };
+        }
         self.time_s += DT_S;
         let rtt_us = ((self.base_s + self.queue_s) * 1e6) as u32;
         let report = Report {
             time_ns: (self.time_s * 1e9) as u64,
             interval_ns: (DT_S * 1e9) as u64,
             delivered_bytes: (delivered * DT_S) as u64,
+            lost_bytes: if is_full { (0.01 * delivered * DT_S) as u64 } else { 0 },
             sent_bytes: (self.sent[self.sent.len() - 1] * DT_S) as u64,
             avg_throughput: delivered as u64,
             avg_rtt_us: rtt_us,
@@ -97,6 +112,19 @@ fn the_start_doubles_the_rate_every_round_trip() {
 }
 
 #[test]
+fn a_start_on_a_path_of_one_interval_overshoots_by_less_than_a_base_rtt() {
+    for mbps in [50.0, 200.0] {
+        let mut link = Fluid::new(mbps, DT_S);
+        let mut longest: f64 = 0.0;
+        for _ in 0..50 {
+            link.step(&[0.0; GAINS]);
+            longest = longest.max(link.queue_s);
+        }
+        assert!(longest < 0.015, "{mbps} Mbit/s: {longest} s");
+    }
+}
+
+#[test]
 fn a_longer_path_becomes_the_base_within_two_seconds_and_costs_little() {
     let mut link = Fluid::new(100.0, 0.03);
     link.run(5.0);
@@ -120,6 +148,22 @@ fn capacity_that_doubles_or_halves_is_found_within_two_seconds() {
     link.run(2.0);
     let (_, queue_s) = link.run(5.0);
     assert!(queue_s < 3e-3, "{queue_s} s");
+}
+
+#[test]
+fn beside_a_flow_that_fills_the_buffer_it_keeps_a_share_and_returns_to_a_short_queue_when_that_flow_ends() {
+    for buffer_s in [0.04, 0.15] {
+        let mut link = Fluid { buffer_s, ..Fluid::new(80.0, 0.04) };
+        link.run(5.0);
+        link.other = 0.1 * link.capacity;
+        link.run(20.0);
+        let (share, _) = link.run(40.0);
+        assert!((0.25..0.85).contains(&share), "{share} with a buffer of {buffer_s} s");
+        link.other = 0.0;
+        link.run(30.0);
+        let (share, queue_s) = link.run(20.0);
+        assert!(share > 0.95 && queue_s < 4e-3, "{share} with {queue_s} s, alone");
+    }
 }
 
 #[test]
