@@ -24,9 +24,9 @@ SCHEMES = {
     "t_policy": "--policy t_policy=/policy",
 }
 
-# Each `until` waits for a state; if it never comes, the limit ends the guest. Flows end by their bytes, not by
-# time. The kernel's messages go to the first serial line, all else to the second, whose last close waits until
-# it is written.
+# Each `until` waits for a state; if it never comes, the limit ends the guest. Flows end by their bytes, not
+# by time. The kernel's messages go to the first serial line, all else to the second, whose last close waits
+# until it is written.
 INIT = """#!/bin/busybox sh
 export PATH=/bin
 for name in cat grep kill mount poweroff rm sleep tail tr; do alias $name="/bin/busybox $name"; done
