@@ -1,4 +1,4 @@
-"""``python -m agents import|held-out|returns|curves|search|worst-cases|ship``: make, evaluate and ship policies."""
+"""``python -m agents import|held-out|returns|curves|search|worst-cases|ship``: make and judge policies."""
 
 import importlib
 import json

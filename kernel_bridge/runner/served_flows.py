@@ -182,7 +182,7 @@ def given_to_cubic(plan: Plan, told: Mapping[str, Mapping[str, Any]], first_port
     given = {}
     for index, flow in enumerate(plan.flows):
         status = told.get(flow.scheme)
-        if status is not None and status["guarded"]:
+        if status is not None and status.get("guarded"):
             mine = f":{first_port + index}"
             given[index] = sum(times for remote, times in status["given_to_cubic"] if remote.endswith(mine))
     return given
