@@ -55,7 +55,7 @@ def test_a_policy_that_answers_nan_falls_back_if_it_names_a_fallback(tmp_path):
     guarded = flow(made(tmp_path / "guarded", broken=True, fallback="cubic"))
     cubic = flow(None, "cubic")
     # Without a guard the window stays at its first ten packets.
-    assert plain["goodput_mbps"] == pytest.approx(10 * 1448 * 8e-6 / 0.04, rel=0.02)
+    assert plain["goodput_mbps"] == pytest.approx(10 * 1448 * 8e-6 / 0.04, rel=0.05)
     assert (plain["fallbacks"], guarded["fallbacks"], cubic["fallbacks"]) == (None, 1, None)
     assert guarded["goodput_mbps"] == pytest.approx(cubic["goodput_mbps"], rel=0.02)
     assert guarded["rtt_mean_ms"] == pytest.approx(cubic["rtt_mean_ms"], rel=0.1)
@@ -78,7 +78,7 @@ def test_beyond_its_ranges_a_policy_falls_back_and_comes_back_within_them(tmp_pa
     there = {"at_s": 5, "reroute": {"flows": [0], "route": ["far"]}}
     back = {"at_s": 25, "reroute": {"flows": [0], "route": ["l"]}}
     away = flow(policy, links=links, events=[there])
-    again = flow(policy, links=links, events=[there, back, {**there, "at_s": 35}])
+    again = flow(policy, links=links, events=[there, back, {**there, "at_s": 35}], duration_s=90.0)
     assert (away["fallbacks"], again["fallbacks"]) == (1, 2)
 
 

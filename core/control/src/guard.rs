@@ -140,7 +140,8 @@ impl Guard {
         recent.sent = recent.sent * keep + report.sent_bytes as f64;
         recent.lost = recent.lost * keep + report.lost_bytes as f64;
         self.half_age_s += dt_s;
-        if self.half_age_s > LEAST_RTT_S {
+        // A long recovery has no samples: then older ones count.
+        if self.half_age_s > LEAST_RTT_S && self.least_rtt_s.0.is_finite() {
             self.half_age_s = 0.0;
             self.least_rtt_s = (f64::INFINITY, self.least_rtt_s.0);
         }
@@ -260,6 +261,16 @@ mod tests {
         let mut guard = Guard::new(RANGES);
         steered(&mut guard, report(300.0, 50, 0.0), 70.0);
         assert_eq!(guard.fallbacks(), 2);
+    }
+
+    #[test]
+    fn without_rtt_samples_the_last_ones_count() {
+        let mut guard = Guard::new(RANGES);
+        let far = report(50.0, 260, 0.0);
+        steered(&mut guard, far, 10.0);
+        steered(&mut guard, Report { avg_rtt_us: 0, ..far }, 40.0);
+        assert!(guard.has_fallen());
+        assert_eq!(guard.fallbacks(), 1);
     }
 
     #[test]
