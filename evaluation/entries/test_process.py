@@ -77,6 +77,8 @@ def test_every_flow_has_a_state_of_its_own_and_actions_are_clipped() -> None:
         ("return 1 / 0", "ZeroDivisionError: division by zero"),
         ("return 'fast\\nfaster'", "ValueError: could not convert string to float"),
         ("return bytearray(10 << 30)", "MemoryError"),
+        ("import mmap\nreturn len(mmap.mmap(-1, 10 << 30, mmap.MAP_PRIVATE))", "OSError: [Errno 12]"),
+        ("import mmap\nreturn len(mmap.mmap(-1, 1 << 20))", "PermissionError: [Errno 1]"),
         ("raise ValueError('a\\nb' * 9999)", "ValueError: a b"),
     ],
 )
@@ -87,6 +89,13 @@ def test_a_program_that_fails_is_one_line(body: str, told: str) -> None:
 def test_a_program_that_does_not_answer_hangs() -> None:
     endless = replace(program("while True: pass"), limits=replace(LIMITS, answer_s=0.5))
     assert failure(endless) == "hangs: no answer within 0.5 s"
+
+
+def test_a_program_may_use_torch_whose_libraries_are_larger_than_its_memory() -> None:
+    body = "return float(torch.tanh(torch.as_tensor(observation) @ torch.ones(50)))"
+    with Running(replace(program(body, "import torch"), limits=Limits()), decisions=2) as running:
+        found = running.act([0, 1], OBSERVATIONS)
+    assert found == pytest.approx(np.tanh(OBSERVATIONS.astype(np.float64).sum(axis=1)), abs=1e-5)
 
 
 def test_what_a_program_prints_goes_nowhere_and_garbage_instead_of_an_answer_is_one_line() -> None:
@@ -181,7 +190,7 @@ for name, attempt in tries.items():
         done.append(name)
     except (OSError, ValueError):
         pass
-if os.environ.keys() - {'HOME', 'TMPDIR', 'LANG', 'LC_CTYPE', 'PYTHONHASHSEED', 'OMP_NUM_THREADS',
+if os.environ.keys() - {'PATH', 'HOME', 'TMPDIR', 'LANG', 'LC_CTYPE', 'PYTHONHASHSEED', 'OMP_NUM_THREADS',
                         'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'}:
     done.append('variables')
 raise RuntimeError(f'{len(tries)} tried, done: {done}')"""
