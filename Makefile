@@ -27,7 +27,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .PHONY: setup train test test-core test-python bench papers lint report wheels clients lock browser mahimahi kernel lab
-.PHONY: fuzz clean
+.PHONY: leobench fuzz clean
 .PHONY: built bytecode programs installed
 .PHONY: pytest pytest-shared pytest-real-time beside-pytest checks-of-cargo
 .PHONY: lint-text lint-types lint-rust
@@ -107,6 +107,14 @@ test-python: setup browser mahimahi kernel lab
 pytest: setup
 	@$(MAKE) --no-print-directory pytest-shared
 	@$(MAKE) --no-print-directory pytest-real-time
+
+# LeoBench's results and page, in docs/leobench/results. What this build would judge the same again is kept, so an
+# interrupted one goes on. TIER=lab judges ENTRIES on the lab's kernel.
+TIER := simulator
+ENTRIES := $(if $(filter simulator,$(TIER)),all,cubic reno bbr vegas vivace astraea orbit) found=docs/leobench/found
+leobench: setup
+	nice -n 10 $(BIN)/python evaluate.py leobench $(ENTRIES) --backend $(TIER) --keep --out docs/leobench/results
+	$(BIN)/python -m evaluation.leobench board docs/leobench/results
 
 # See conftest.py. One worker more than cores, as tests often wait for the processes that they start, and one thread per
 # worker. Some tests call make: as a user does, without the jobs of this one.

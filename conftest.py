@@ -39,10 +39,16 @@ BROWSER_FLAGS = (
 os.environ["LEOGYM_RESULTS"] = "none"
 
 # No deadlines: an example's duration depends on the machine's load. tests/bench measures times.
-hypothesis.settings.register_profile(
-    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("untimed")
+# Each run has the same examples, so that a change does not fail by another's fault; `--hypothesis-profile
+# random` draws new ones.
+for _profile in ("repeated", "random"):
+    hypothesis.settings.register_profile(
+        _profile,
+        deadline=None,
+        derandomize=_profile == "repeated",
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+hypothesis.settings.load_profile("repeated")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

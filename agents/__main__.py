@@ -1,4 +1,4 @@
-"""``python -m agents import|held-out|returns|curves|search|ship``: make, evaluate and ship policies."""
+"""``python -m agents import|held-out|returns|curves|search|worst-cases|ship``: make and judge policies."""
 
 import importlib
 import json
@@ -8,6 +8,7 @@ from pathlib import Path
 from leogym.agents import ship
 from leogym.agents.published import actors
 from leogym.agents.search import options as search
+from leogym.agents.worst_cases import options as worst_cases
 from leogym.configs.command_line import OneLineParser
 from leogym.configs.errors import reports_input_errors
 
@@ -30,7 +31,7 @@ def parser(program: str = PROGRAM) -> OneLineParser:
         examples=("held-out runs/a", "curves runs/seed-1 runs/seed-2 --metric reward"),
     )
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="import|held-out|returns|curves|search|ship"
+        dest="command", required=True, metavar="import|held-out|returns|curves|search|worst-cases|ship"
     )
     add = commands.add_parser(
         "import",
@@ -80,6 +81,8 @@ def parser(program: str = PROGRAM) -> OneLineParser:
     )
     add.add_argument("--out", type=Path, metavar="DIR", default=Path("runs/curves"))
     search.add_to(commands.add_parser("search", help=search.HELP, examples=search.EXAMPLES))
+    add = commands.add_parser("worst-cases", help=worst_cases.HELP, examples=worst_cases.EXAMPLES)
+    worst_cases.add_to(add)
     add = commands.add_parser(
         "ship",
         help="make a trained/ folder from runs that differ only in their seeds",
@@ -111,6 +114,11 @@ def run(arguments: list[str], program: str = PROGRAM) -> int:
         return 0
     if flags.command == "search":
         return importlib.import_module(SEARCH).run(flags)
+    if flags.command == "worst-cases":
+        from leogym.agents.worst_cases import command  # here, so that an import needs no compiled module
+
+        print(command.carry_out(flags))
+        return 0
     if flags.command == "ship":
         print(f"chosen: {ship.ship(flags.runs, flags.out)}")
         return 0

@@ -14,7 +14,7 @@ from leogym.configs.errors import InputError
 
 Earned = dict[str, Any]
 SCENARIO_KEYS = {"flows", "links", "scenario"}
-"""What a scenario's or suite's file has, and a training configuration has not."""
+"""Keys of a scenario's or suite's file that no training configuration has."""
 
 
 def held_out(folder: Path, episodes: int, scenarios: str | None = None, links: int = 0) -> Earned:

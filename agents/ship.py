@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from leogym.agents.training.held_out import Rank, rank, rows
-from leogym.agents.training.settings import read_config
+from leogym.agents.training.run_folder import known_ranges
+from leogym.agents.training.settings import CONFIGS, read_config
 from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
 
@@ -30,7 +31,8 @@ BY_LINKS = (
 def ship(runs: Sequence[Path], folder: Path) -> Path:
     """Fill ``folder`` with the best run's policy and settings, and with the curves of all runs.
 
-    A run counts with its best checkpoint on the held-out scenarios, which is in its ``best/`` (see
+    A policy without ``known_ranges`` gets those of its run's settings or, if the run has none, of its agent's
+    preset. A run counts with its best checkpoint on the held-out scenarios, which is in its ``best/`` (see
     `agents.training.held_out`). No other measure decides. An existing ``folder`` is replaced.
 
     Returns:
@@ -54,6 +56,7 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
     shutil.copyfile(chosen / "best/policy.onnx", folder / "policy/policy.onnx")
     for source, target in (("best/policy.json", "policy/policy.json"), ("config.yaml", "config.yaml")):
         write_atomically(folder / target, _OUT.sub("", (chosen / source).read_text()).encode())
+    _name_ranges(folder / "policy/policy.json", settings[0])
     for run, seed in zip(runs, seeds, strict=True):
         for name in CURVES:
             shutil.copyfile(run / f"{name}.csv", folder / f"{name}-seed-{seed}.csv")
@@ -70,6 +73,19 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
         choice |= {"links": links, "links_held_by_seed": held}
     write_atomically(folder / "choice.json", (json.dumps(choice, indent=2) + "\n").encode())
     return chosen
+
+
+def _name_ranges(description: Path, settings: dict[str, Any]) -> None:
+    """Add the known ranges to a policy.json that lacks them."""
+    said = json.loads(description.read_text())
+    if "known_ranges" in said:
+        return
+    preset = CONFIGS / f"{settings.get('agent')}.yaml"
+    found = known_ranges(settings) or (known_ranges(read_config(preset)) if preset.is_file() else {})
+    if found:
+        provenance = said.pop("provenance", {})
+        said = {**said, **found, "provenance": provenance}
+        write_atomically(description, (json.dumps(said, indent=2) + "\n").encode())
 
 
 def _best(run: Path) -> Rank:

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from leogym.agents import ship as shipping
 from leogym.agents.__main__ import run
 from leogym.agents.ship import BY_LINKS, ship
 from leogym.configs.errors import InputError
@@ -69,6 +70,21 @@ def test_a_command_that_ends_with_where_it_wrote_stays_a_description(tmp_path):
     ship([run], tmp_path / "trained")
     described = json.loads((tmp_path / "trained/policy/policy.json").read_text())
     assert described["provenance"] == {"command": "train.py --agent orca", "commit": "0"}
+
+
+def test_the_ranges_that_a_policy_knows_come_from_its_run_or_from_its_agents_preset(tmp_path, monkeypatch):
+    def known(name, agent, **settings):
+        run = trained(tmp_path / name, 1, [0.5], **settings)
+        config = run / "config.yaml"
+        config.write_text(config.read_text().replace("agent: astraea", f"agent: {agent}"))
+        ship([run], tmp_path / "trained")
+        return json.loads((tmp_path / "trained/policy/policy.json").read_text()).get("known_ranges")
+
+    monkeypatch.setattr(shipping, "CONFIGS", tmp_path)
+    (tmp_path / "knowing.yaml").write_text("agent: knowing\nknown_ranges: {rtt_ms: [5, 600]}\n")
+    assert known("a", "astraea") is None
+    assert known("b", "knowing") == {"rtt_ms": [5, 600]}
+    assert known("c", "knowing", known_ranges="{rtt_ms: [9, 90], rate_mbps: null}") == {"rtt_ms": [9, 90]}
 
 
 def test_runs_that_cannot_be_compared_are_refused_before_anything_is_replaced(tmp_path):

@@ -13,7 +13,7 @@ FEW = 12
 
 
 _PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "_": "-"})
-"""What Unicode does not decompose."""
+"""Characters that Unicode does not decompose."""
 
 
 def folded(text: str) -> str:

@@ -151,7 +151,7 @@ def _ecn(value: Any) -> Any:
 
 
 class Resume(Strict):
-    """What a sender kept of an earlier connection over the same path (RFC 9959: saved_cwnd and saved_rtt)."""
+    """Window and RTT of an earlier connection over the same path (RFC 9959: saved_cwnd and saved_rtt)."""
 
     cwnd_packets: Annotated[int, Range(ge=1, le=2**24)]
     """Packets that it sent in an RTT: the path's bandwidth-delay product, if it filled the path."""

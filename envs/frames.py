@@ -12,7 +12,7 @@ from leogym.configs.scenario import Scenario
 from leogym.envs.reports import FIELDS, ReportReader
 
 MODES = ("human", "rgb_array")
-"""What `render` of a single simulation can do; of several only the second."""
+"""Render modes of a single simulation; several simulations have only the second."""
 FPS = 33
 """Frames a second that show monitor intervals of 30 ms, the default, at the speed of life."""
 

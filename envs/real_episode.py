@@ -11,7 +11,7 @@ from leogym.kernel_bridge.runner.run import Run
 from leogym.kernel_bridge.runner.run_folder import FIRST_PORT
 
 CONNECTING_NS = 30 * NS_PER_S
-"""How long after its start a flow may connect."""
+"""The time after its start in which a flow may connect."""
 
 
 class Episode:

@@ -26,7 +26,7 @@ from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.recorded import description, invalid, setup
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.recorded.store import Store, recorded_rows, require_writable
-from leogym.evaluation.report import latex, page, starved, summary_table
+from leogym.evaluation.report import fallen, latex, page, starved, summary_table
 from leogym.evaluation.runs import execute, inputs, plan, unannounced
 from leogym.evaluation.runs.backends import BACKENDS, backend
 from leogym.evaluation.runs.plan import Run
@@ -189,8 +189,9 @@ def run(arguments: Sequence[str], program: str = PROGRAM) -> int:
             why = f"cannot be written: {os.strerror(error.errno)}"
             raise InputError(f"{folder}: {why}: recorded runs are kept; continue with --resume") from None
         summary_table.print_all(results, chosen)
-        for line in [line for one in chosen for line in starved.lines(results, one.name)]:
-            print(f"warning: {line}", file=sys.stderr)
+        for one in chosen:
+            for line in (*starved.lines(results, one.name), *fallen.lines(results, one.name)):
+                print(f"warning: {line}", file=sys.stderr)
         if options.format == "latex":
             print(latex.write(results))
         print(path)

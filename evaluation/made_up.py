@@ -83,6 +83,7 @@ def made_up_measurement(scenario: Scenario) -> Measurement:
                 "rtos": 0,
                 "transfer_bytes": None,
                 "completion_s": None,
+                "fallbacks": None,
             }
         )
     order = np.lexsort(

@@ -53,7 +53,7 @@ def two_flows(first: float, second: float, down_s: int = 0) -> Measurement:
             **dict.fromkeys(["retransmit_rate", "power"], math.nan),
             **dict.fromkeys(["sent_packets", "delivered_packets", "retransmitted_packets"], 0),
             **dict.fromkeys(["lost_packets", "rtos"], 0),
-            **dict.fromkeys(["transfer_bytes", "completion_s"]),
+            **dict.fromkeys(["transfer_bytes", "completion_s", "fallbacks"]),
         }
         for index, start_s in enumerate([0.0, 4.0])
     ]

@@ -1,4 +1,4 @@
-"""What torch's exporters write, in ONNX Runtime and in the native runner."""
+"""Models from torch's exporters, in ONNX Runtime and in the native runner."""
 
 import io
 import json

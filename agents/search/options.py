@@ -19,7 +19,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add("program", type=Path, metavar="FILE", help="a program: agents/search/README.md has the grammar")
     add("--out", type=as_folder, default=Path("runs/search"), metavar="DIR", help="(default: runs/search)")
     add("--resume", action="store_true", help="continue the search in --out")
-    add("--generations", type=int, default=20, metavar="N", help="(default: 20)")
+    add("--generations", type=int, default=20, metavar="N", help="0 exports the start (default: 20)")
     add("--population", type=int, default=8, metavar="N", help="candidates of a generation (default: 8)")
     add("--runs", type=int, default=2, metavar="N", help="runs of each suite in a generation (default: 2)")
     add("--seed", type=int, default=1, metavar="S", help="with it the winner is the same (default: 1)")

@@ -73,7 +73,7 @@ def links_held(
         ``links_held``, the number of links on which all bars hold, and ``held_NAME`` for each bar.
     """
     act = acting(policy, links * settings.scenarios.max_learning_flows)
-    return counted(measure(act, settings, links, first=first))
+    return counted(measure(act, settings, links, first=first, guard=policy))
 
 
 def counted(measured: list[Measured]) -> dict[str, int]:
@@ -84,9 +84,17 @@ def counted(measured: list[Measured]) -> dict[str, int]:
 
 
 def measure(
-    act: Remembering, settings: TrainSettings, links: int, *, first: int = CHOOSING_LINK
+    act: Remembering,
+    settings: TrainSettings,
+    links: int,
+    *,
+    first: int = CHOOSING_LINK,
+    guard: leosim.Policy | None = None,
 ) -> list[Measured]:
-    """Return utilization, goodput ratio, Jain's index and delay inflation of ``act`` on each link."""
+    """Return utilization, goodput ratio, Jain's index and delay inflation of ``act`` on each link.
+
+    Flows fall back where those of the policy ``guard`` would.
+    """
     ranges = lasting(settings.scenarios)
     scenarios = [
         draw(ranges, np.random.default_rng([HELD_OUT_SEED, 1, first + link])) for link in range(links)
@@ -98,6 +106,7 @@ def measure(
         interval_ms=settings.interval_ms,
         series_ms=SERIES_MS,
         threads=settings.workers,
+        guard=guard,
     )
     traces = _traces(ranges)
     for index, scenario in enumerate(scenarios):

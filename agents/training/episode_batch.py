@@ -18,9 +18,13 @@ class Episodes(SteppedBatch):
     Episode ``k`` of a run is drawn from a generator seeded by (seed, k): a counter and the curriculum's stage
     determine its scenario. A resumed run rebuilds a simulation by repeating the actions since its reset. Real
     TCP is not repeatable: a resumed run begins the next episode.
+
+    With ``guard``, flows fall back where that policy's would; simulations only.
     """
 
-    def __init__(self, settings: TrainSettings, first_episode: int = 0) -> None:
+    def __init__(
+        self, settings: TrainSettings, first_episode: int = 0, *, guard: leosim.Policy | None = None
+    ) -> None:
         self._seed = settings.seed
         self._draw = Curriculum(settings)
         super().__init__(
@@ -32,6 +36,7 @@ class Episodes(SteppedBatch):
             agent=settings.spec,
             reward=settings.reward,
             interval_ms=settings.interval_ms,
+            **({} if guard is None else {"guard": guard}),
         )
         self.action_shape = (self.size, self.slots, self.batch.action_dim)
         self.next_episode = first_episode

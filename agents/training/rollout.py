@@ -45,9 +45,13 @@ def acting(policy: leosim.Policy, flows: int) -> Remembering:
 def evaluate_policy(
     policy: leosim.Policy, settings: TrainSettings, episodes: int, *, first: int = JUDGING_EPISODE
 ) -> dict[str, float]:
-    """Evaluate an exported ``policy``, which may be recurrent; see `evaluate`."""
+    """Evaluate an exported ``policy``, which may be recurrent; see `evaluate`.
+
+    If it names known ranges or a fallback, flows fall back as in any run, and ``fallbacks``
+    is their mean number.
+    """
     flows = episodes * settings.scenarios.max_learning_flows
-    return _evaluate(acting(policy, flows), settings, episodes, first)
+    return _evaluate(acting(policy, flows), settings, episodes, first, policy)
 
 
 def evaluate_action(
@@ -75,10 +79,16 @@ def evaluate(
     return _evaluate(lambda observations, which: act(observations), settings, episodes, first)
 
 
-def _evaluate(act: Remembering, settings: TrainSettings, episodes: int, first: int) -> dict[str, float]:
+def _evaluate(
+    act: Remembering,
+    settings: TrainSettings,
+    episodes: int,
+    first: int,
+    guard: leosim.Policy | None = None,
+) -> dict[str, float]:
     changes = {"seed": HELD_OUT_SEED, "num_envs": episodes, "backend": "simulator", "curriculum": []}
     held_out = settings.model_copy(update=changes)
-    simulations = Episodes(held_out, first_episode=first)
+    simulations = Episodes(held_out, first_episode=first, guard=guard)
     simulations.start()
     batch = simulations.batch
     total, count = 0.0, 0
@@ -97,4 +107,6 @@ def _evaluate(act: Remembering, settings: TrainSettings, episodes: int, first: i
     for name in METRICS:
         values = [flow[name] for flow in flows if math.isfinite(flow[name])]
         means[name] = float(np.mean(values)) if values else math.nan
+    if guard is not None and guard.known_ranges is not None:
+        means["fallbacks"] = float(np.mean([flow["fallbacks"] for flow in flows]))
     return {"reward": total / count, **means}

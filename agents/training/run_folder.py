@@ -260,6 +260,7 @@ class RunFolder:
             "format": "leogym-policy",
             "version": 1,
             **description,
+            **known_ranges(self.provenance.get("config")),
             "provenance": {**self.provenance, **({} if steps is None else {"steps": steps})},
         }
         write_atomically(folder / "policy.onnx", onnx)
@@ -271,6 +272,13 @@ class RunFolder:
         write_atomically(
             self.path / "summary.json", _json({**summary, **self.notes, "provenance": self.provenance})
         )
+
+
+def known_ranges(settings: Any) -> dict[str, Any]:
+    """Return the entry ``known_ranges`` of policy.json from a run's settings; empty if they have none."""
+    ranges = settings.get("known_ranges") if isinstance(settings, Mapping) else None
+    given = {name: list(bounds) for name, bounds in (ranges or {}).items() if bounds is not None}
+    return {"known_ranges": given} if given else {}
 
 
 def _csv_line(values: list[Any]) -> bytes:

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from leogym import configs
 from leogym.configs import names, sampling, suite, yaml_text
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.sampling import AstraeaSampling, Sampling
 from leogym.configs.scenario import load_yaml
-from leogym.configs.strict import Positive, Strict
+from leogym.configs.strict import Positive, Probability, Strict
 
 Engine = Literal["native", "sb3", "rllib"]
 Backend = Literal["simulator", "mahimahi", "kernel", "lab"]
@@ -48,11 +48,36 @@ def _weighted(value: Any) -> Any:
     return value
 
 
+def _pair(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _rising(bounds: tuple[float, float]) -> tuple[float, float]:
+    if bounds[0] > bounds[1]:
+        raise ValueError("must be [least, most]")
+    return bounds
+
+
 class Stage(Strict):
     """One stage of a curriculum: episodes that begin before step ``until_steps`` use its ``scenarios``."""
 
     until_steps: Count
     scenarios: Annotated[Sampling, BeforeValidator(ranges_by_name)]
+
+
+Bounds = Annotated[tuple[Positive, Positive], BeforeValidator(_pair), AfterValidator(_rising)]
+Losses = Annotated[tuple[Probability, Probability], BeforeValidator(_pair), AfterValidator(_rising)]
+
+
+class KnownRanges(Strict):
+    """What a policy has seen, as [least, most]; beyond, its flows fall back (``docs/policies.md``)."""
+
+    rate_mbps: Bounds | None = None
+    """A flow's delivery rate."""
+    rtt_ms: Bounds | None = None
+    """The smallest RTT of the last seconds."""
+    loss: Losses | None = None
+    """Share of the sent bytes."""
 
 
 class TrainSettings(Strict):
@@ -88,6 +113,10 @@ class TrainSettings(Strict):
     step the simulations (all others). From two on, each critic of Astraea and Orca has a thread."""
     ray_address: str | None = None
     """An existing Ray cluster; None starts Ray on this machine."""
+
+    known_ranges: KnownRanges | None = None
+    """Goes into policy.json: beyond these, and with an action that is not a number, flows fall back to Cubic.
+    None: the policy steers anywhere."""
 
     held_out_episodes: Annotated[int, Field(ge=0)] = 0
     """Held-out episodes that evaluate each checkpoint's policy: rows of evaluation.csv. ``best/`` keeps the

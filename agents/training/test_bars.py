@@ -73,7 +73,7 @@ def test_a_window_that_is_left_alone_is_measured_as_the_suites_measure(monkeypat
 def test_links_that_choose_judge_nothing(monkeypatch, capsys, tmp_path):
     seen = []
 
-    def measured(act, settings, links, *, first=CHOOSING_LINK):
+    def measured(act, settings, links, *, first=CHOOSING_LINK, guard=None):
         seen.append((links, first))
         return [ALONE] * links
 

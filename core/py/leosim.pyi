@@ -98,6 +98,9 @@ class Policy:
     def interval_ms(self) -> float:
         """The monitor interval used in training."""
     @property
+    def known_ranges(self) -> dict[str, tuple[float, float]] | None:
+        """The ranges beyond which its flows fall back to CUBIC; none without a guard."""
+    @property
     def memory_dim(self) -> int:
         """Size of the hidden state per flow; 0 unless the policy is recurrent."""
     def act(
@@ -386,6 +389,7 @@ class Batch:
         watch: bool = False,
         hold: int = 0,
         normalize_observations: bool = False,
+        guard: Policy | None = None,
     ) -> None:
         """Create a batch; with ``watch``, flows of classic schemes take the slots.
 
@@ -394,6 +398,9 @@ class Batch:
         deliveries, and are paced at one window per RTT, like an agent's.
 
         With ``normalize_observations``, each number x of an observation is x / (1 + |x|), within [-1, 1].
+
+        With ``guard``, the learning flows fall back to CUBIC where that policy's would: outside its known
+        ranges, and where an action is NaN, which is an `InputError` otherwise.
         """
     @staticmethod
     def agents() -> list[str]:

@@ -16,7 +16,7 @@ from leogym.evaluation.detection.matching import Score, score
 from leogym.evaluation.detection.truth import STEP_MS, AnnouncedPath
 
 ERRORS_S = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0)
-"""How late the hints are. With a period of 15 s, the grid cannot be off by more than 7.5 s."""
+"""Lateness of the hints. With a period of 15 s, the grid cannot be off by more than 7.5 s."""
 PATHS = {"leo": ("sd-ny-isl", "sd-ny-bp", "ny-ldn-isl"), "starlink": ("starlink",)}
 """Groups of paths. Repeats take turns; a path without an orbit is drawn anew for each."""
 SERIES_MS = 10.0

@@ -27,6 +27,10 @@ CLONE3 = 435
 TGKILL = {"x86_64": 234, "aarch64": 131}
 KILL = {"x86_64": 62, "aarch64": 129}
 CAPSET = {"x86_64": 126, "aarch64": 91}
+MMAP = {"x86_64": 9, "aarch64": 222}
+MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
+LIBRARIES_BYTES = 32 << 30
+"""Address space beside a program's memory: PyTorch's libraries map gigabytes of which they read little."""
 DENIED: dict[str, tuple[int | None, int | None]] = {
     # sockets
     "socket": (41, 198),
@@ -141,11 +145,12 @@ def confine(readable: Sequence[str], memory_bytes: int, cpu_s: int) -> None:
 
     Args:
         readable: files and folders that it may read; all others, and all writing, are denied.
-        memory_bytes: limit of the address space.
+        memory_bytes: limit of what the process can write to: its heap, stacks and private mappings.
         cpu_s: limit of CPU time; SIGXCPU ends the process there.
     """
     for kind, limit in (
-        (resource.RLIMIT_AS, memory_bytes),
+        (resource.RLIMIT_DATA, memory_bytes),
+        (resource.RLIMIT_AS, memory_bytes + LIBRARIES_BYTES),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_NOFILE, 64),
@@ -209,6 +214,9 @@ def filter_program(machine: str, pid: int) -> list[tuple[int, int, int, int]]:
         if (number := numbers[column]) is not None:
             lines += [(equal, 0, 1, number), (answer, 0, 0, refuse)]
     lines += [(equal, 0, 1, CLONE3), (answer, 0, 0, unknown)]
+    # No memory that can be shared, which would not count as the process's.
+    lines += [(equal, 0, 5, MMAP[machine]), (load, 0, 0, 40), (any_bit, 0, 2, MAP_SHARED)]
+    lines += [(any_bit, 0, 1, MAP_ANONYMOUS), (answer, 0, 0, refuse), (answer, 0, 0, allow)]
     # Threads, but no processes; signals, but to none other.
     lines += [(equal, 0, 4, CLONE[machine]), (load, 0, 0, 16), (any_bit, 1, 0, CLONE_THREAD)]
     lines += [(answer, 0, 0, refuse), (answer, 0, 0, allow)]

@@ -53,7 +53,7 @@ class Limits:
     """What a program may use."""
 
     memory_mb: int = 2048
-    """Address space of its process."""
+    """What its process may write to, whatever its libraries map."""
     answer_s: float = 5.0
     """Wall time until an answer: a program that is silent for longer hangs."""
     decision_cpu_ms: float = 2.0
@@ -267,7 +267,15 @@ def _python_path() -> list[str]:
 
 def _environment(folder: str) -> dict[str, str]:
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    return {"HOME": folder, "TMPDIR": folder, "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", **one_thread}
+    # Python looks for a library with the compiler, in a temporary file, if it finds one: no program is found.
+    return {
+        "PATH": folder,
+        "HOME": folder,
+        "TMPDIR": folder,
+        "LANG": "C.UTF-8",
+        "PYTHONHASHSEED": "0",
+        **one_thread,
+    }
 
 
 def _shown(text: str) -> str:

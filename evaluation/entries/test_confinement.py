@@ -12,6 +12,7 @@ from leogym.evaluation.entries.confinement import (
     CLONE_THREAD,
     DENIED,
     KILL,
+    MMAP,
     TGKILL,
     filter_program,
     missing,
@@ -29,9 +30,12 @@ HEADERS = {
 per_machine = pytest.mark.parametrize("machine", ARCHITECTURES)
 
 
-def answer(machine: str, number: int, first: int = 0, architecture: int | None = None) -> int:
+def answer(
+    machine: str, number: int, first: int = 0, fourth: int = 0, architecture: int | None = None
+) -> int:
     """Interpret the filter on a system call: classic BPF as far as it uses it."""
-    data = {0: number, 4: ARCHITECTURES[machine] if architecture is None else architecture, 16: first}
+    named = ARCHITECTURES[machine] if architecture is None else architecture
+    data = {0: number, 4: named, 16: first, 40: fourth}
     lines, at, held = filter_program(machine, PID), 0, 0
     while True:
         operation, if_true, if_false, constant = lines[at]
@@ -69,6 +73,21 @@ def test_threads_are_made_but_no_processes_and_signals_reach_no_other(machine: s
         assert answer(machine, number, 2**32 - 1) == REFUSED
 
 
+@per_machine
+def test_memory_can_be_mapped_unless_it_is_shared_and_of_no_file(machine: str) -> None:
+    shared, private, anonymous = 0x01, 0x02, 0x20
+    answers = {
+        flags: answer(machine, MMAP[machine], fourth=flags) for flags in (shared, private, 0x22, 0x21, 0x23)
+    }
+    assert answers == {
+        shared: ALLOW,
+        private: ALLOW,
+        private | anonymous: ALLOW,
+        shared | anonymous: REFUSED,
+        shared | private | anonymous: REFUSED,  # MAP_SHARED_VALIDATE
+    }
+
+
 def test_x32_calls_are_killed() -> None:
     assert answer("x86_64", 0x40000000 | 41) == KILLED
 
@@ -84,6 +103,7 @@ def test_the_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
     column = list(ARCHITECTURES).index(machine)
     ours = {name: both[column] for name, both in DENIED.items()}
     ours |= {"clone": CLONE[machine], "clone3": CLONE3, "kill": KILL[machine], "tgkill": TGKILL[machine]}
+    ours |= {"mmap": MMAP[machine]}
     missing_here = {name for name, number in ours.items() if number is None}
     assert not missing_here & known.keys()
     # Old headers lack new calls.

@@ -1,4 +1,4 @@
-"""What runs in a program's process: ``python -I -S -B worker.py CONFIG``; imports nothing of the judge.
+"""A program's process: ``python -I -S -B worker.py CONFIG``; imports nothing of the judge.
 
 It confines itself, then loads the program, and answers each request with one action per flow. Requests come
 in by the standard input, answers leave by the standard output, both in the form of `protocol`'s docstring in

@@ -1,4 +1,4 @@
-"""How flows share a path over time: one panel per scenario and scheme, one line per flow."""
+"""Flows that share a path over time: one panel per scenario and scheme, one line per flow."""
 
 from collections import Counter
 from typing import Any

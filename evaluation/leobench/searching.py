@@ -30,8 +30,7 @@ LEAST = 0.01
 
 def run(options: argparse.Namespace) -> int:
     """Search as the options say; print a line per generation, and what the winner and the start are worth."""
-    for name in ("generations", "population", "runs"):
-        least = 4 if name == "population" else 1
+    for name, least in (("generations", 0), ("population", 4), ("runs", 1)):
         if getattr(options, name) < least:
             raise InputError(f"--{name}: must be at least {least}")
     program = grammar.read(options.program)
@@ -53,6 +52,10 @@ def run(options: argparse.Namespace) -> int:
     else:
         folder = RunFolder.create(options.out, grammar.as_yaml(program, start), told)
     evolution, state = evolving.started(program), {"steps": 0}
+    if options.generations == 0:
+        evolving.export(program, start, folder, 0)
+        print(f"policy: {folder.policy}")
+        return 0
     if options.resume and (latest := folder.latest_checkpoint()) is not None:
         evolution, state = load(latest)
     while evolution.generation < options.generations:

@@ -21,14 +21,18 @@ from leogym.evaluation.leobench.version import PARTS
 WIDE, NARROW = 1440, 375
 
 
-def made_up(name: str, level: float, split: str = "dev", kind: str = "scheme") -> Result:
-    """Return a result whose runs all lie near ``level``."""
+def made_up(
+    name: str, level: float, split: str = "dev", kind: str = "scheme", tier: str = "simulator"
+) -> Result:
+    """Return a result whose runs all lie near ``level``; beside the simulator, 0.1 above a kernel's."""
+    simulated = {part: level + 0.1 for part in PARTS} if tier != "simulator" else None
     runs = [
         JudgedRun(
             suite=suite,
             scenario="s",
             repeat=repeat,
             values={part: level + 0.01 * repeat for part in parts},
+            simulated=simulated and {part: simulated[part] for part in parts},
             failed="crashed" if name == "rust" and repeat == 0 else None,
         )
         for suite, parts in (("leo-single", PARTS[:2]), ("leo-pair", PARTS[2:]))
@@ -42,11 +46,19 @@ def made_up(name: str, level: float, split: str = "dev", kind: str = "scheme") -
         {
             "entry": Entry(name=name, kind=kind, sha256=None, about="<b>About</b> it."),
             "judged": Judged(
-                version="v1", status="draft", files_sha256="0" * 64, split=split, seed=3, traces={}
+                version="v1", status="draft", files_sha256="0" * 64, split=split, seed=3, tier=tier, traces={}
             ),
             "score": Estimate.of(scoring.score(by_part)),
             "parts": {part: Estimate.of(one) for part, one in scoring.parts(by_part).items()},
             "suites": scoring.suites(by_part),
+            "simulated": simulated
+            and {
+                "score": Estimate(value=100 * level + 10, low=None, high=None, runs=8),
+                "parts": {
+                    part: Estimate(value=value, low=None, high=None, runs=8)
+                    for part, value in simulated.items()
+                },
+            },
             "runs": runs,
             "circumstances": Circumstances(
                 date="2026-11-24T10:00:00+00:00",
@@ -72,6 +84,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made_up("astraea", 0.8, kind="policy"),
         made_up("rust", 0.1, kind="library"),
         made_up("cubic", 0.4, split="judge"),
+        made_up("cubic", 0.45, tier="lab"),
     ):
         (folder / one.file_name).write_bytes(encode(one))
     assert command.run(["board", str(folder)]) == 0
@@ -95,6 +108,12 @@ def test_the_board_sorts_filters_and_shows_suites_on_a_phone_and_a_laptop(
 
     best_first = ["astraea policy", "reno scheme", "cubic scheme", "rust library"]
     assert order() == best_first
+    cubic = rows.nth(2)
+    expect(cubic.locator("td[data-label='Kernel − simulator'] b")).to_have_text("−8.8")
+    expect(rows.nth(0).locator("td[data-label='Kernel − simulator'] b")).to_have_text("–")
+    expect(cubic).to_contain_text("efficiency −0.085", use_inner_text=False)
+    expect(opened.locator("#group-1 h2")).to_have_text("v1 draft, dev, Linux in virtual time")
+    expect(opened.locator("#group-1 .facts").first).to_contain_text("run once each by Linux in virtual time")
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
     assert opened.locator("#group-0 .panels svg").count() == len(PARTS)
     expect(rows.nth(3)).to_contain_text("failed in 2 of 8 runs")

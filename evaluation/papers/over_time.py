@@ -28,6 +28,8 @@ GONE_S = 0.5
 
 NEAR = 0.7
 """Lags whose similarity of drops reaches this share of the best one's count as candidates."""
+LEVEL = 31
+"""Samples of 0.1 s whose median is the level that a goodput drops from."""
 
 Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 
@@ -89,8 +91,9 @@ def _drop_period_s(course: Course) -> float | None:
     total = course.total(0.1)
     if len(total) < 600:
         return None
-    usual = np.median(total)
-    drops = np.minimum(total / usual, 1.0) if usual > 0 else total
+    # Below the level around: a slot of little capacity is no drop.
+    level = pl.Series(total).rolling_median(LEVEL, center=True, min_samples=1).to_numpy()
+    drops = np.minimum(np.divide(total, level, out=np.ones_like(total), where=level > 0), 1.0)
     drops = drops - drops.mean()
     lags = np.arange(50, 301)
     alike = [float(drops[:-lag] @ drops[lag:] / (len(drops) - lag)) for lag in lags]

@@ -74,6 +74,14 @@ def test_drops_every_fifteen_seconds_have_that_period() -> None:
     assert value("drop_period_s", course([goodput])) == pytest.approx(15.0)
 
 
+def test_a_slot_of_little_capacity_is_no_drop() -> None:
+    goodput = np.full(1200, ALL)
+    for slot, share in enumerate((1.0, 0.3, 0.2, 0.9, 1.0, 0.4, 0.8, 0.2)):
+        goodput[150 * slot : 150 * (slot + 1)] *= share
+    goodput[np.arange(1200) % 150 < 2] *= 0.4
+    assert value("drop_period_s", course([goodput])) == pytest.approx(15.0)
+
+
 def test_a_window_s_fall_over_several_steps_is_one_reduction() -> None:
     window = np.full(600, 100)
     window[100:] = 90  # a fall by a tenth does not count

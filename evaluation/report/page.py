@@ -22,6 +22,7 @@ from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import (
     commands,
     drawing,
+    fallen,
     first_screen,
     packing,
     path_maps,
@@ -226,10 +227,10 @@ def _parts(
 
 
 def warnings(results: Results, suite: Suite) -> list[str]:
-    """Return warnings on a suite's table: starved schemes, and schemes without announcements."""
+    """Return warnings on a suite's table: of schemes without announcements, starved, and fallen back."""
     unmet = results.description["config"].get("unannounced", [])
     told = [unannounced.line(one) for one in unmet if one["suite"] == suite.name]
-    return [*told, *starved.lines(results, suite.name)]
+    return [*told, *starved.lines(results, suite.name), *fallen.lines(results, suite.name)]
 
 
 def _title(schemes: list[str]) -> str:

@@ -35,7 +35,9 @@ MANY_RUNS = 2_000
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("evaluation")
-    return report.write(made_up_results(folder, ["leo-single", "leo-pair"], SCHEMES, 2))
+    results = made_up_results(folder, ["leo-single", "leo-pair"], SCHEMES, 2)
+    results.description["traces"]["/home/someone/measurements/a-terminal-of-2026.csv"] = "ab" * 32
+    return report.write(results)
 
 
 @contextmanager

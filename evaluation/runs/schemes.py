@@ -39,7 +39,7 @@ LEARNED = {
     "multiplies the window every 10 ms.",
     "orbit": "Orbit (ours): a policy scales the parts of a controller of the path every 10 ms.",
 }
-"""What the report says about a policy's agent; about other schemes it says what `leosim.schemes` does."""
+"""The report's line about a policy's agent; lines about other schemes are those of `leosim.schemes`."""
 
 
 @dataclass(frozen=True)

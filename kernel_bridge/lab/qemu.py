@@ -20,7 +20,8 @@ from typing import Any
 from leogym.kernel_bridge.inside.guest_boot import JOB, PROGRESS, RESULT, STOP_PORT
 from leogym.kernel_bridge.lab.image import Image
 
-_ICOUNT = "shift=0,sleep=off,align=off"
+ICOUNT = "shift=0,sleep=off,align=off"
+"""Virtual time: an instruction is a nanosecond, and idle time passes at once."""
 _TAKE_TURNS = ",rr=record,rrfile=/dev/null"
 """Recording to /dev/null makes the guest's thread and QEMU's main loop take turns. Otherwise the main loop,
 which advances the clock when the guest is idle, may run after the guest has halted but before its
@@ -80,7 +81,7 @@ class Guest:
         self._is_to_end = False
         if kept is not None:
             command += ["-incoming", f"exec:cat {kept}", "-monitor", "stdio"]
-            command[command.index(_ICOUNT)] += _TAKE_TURNS
+            command[command.index(ICOUNT)] += _TAKE_TURNS
         else:
             command += ["-qmp", "stdio"]
         with (folder / "qemu.log").open("wb") as log, _lazy_timers():
@@ -235,7 +236,7 @@ def _command(image: Image, folder: Path, seed: int, job: Path) -> list[str]:
         # Without HPET the kernel's clock is the time-stamp counter, which is cheap to read.
         *("-M", "q35,hpet=off", "-cpu", _CPU, "-m", str(MEMORY_MIB), "-smp", "1"),
         *("-seed", str(seed % 2**32), "-rtc", "base=2026-01-01,clock=vm"),
-        *("-icount", _ICOUNT),
+        *("-icount", ICOUNT),
         *("-nodefaults", "-display", "none", "-no-reboot", "-no-user-config"),
         *("-serial", f"file:{folder / 'serial.log'}"),
         # The guest stops itself at the instruction that writes to this port, so snapshots are identical.

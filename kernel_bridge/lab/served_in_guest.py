@@ -67,6 +67,14 @@ class ServedInGuest:
             "reports": {str(port): times for port, times in reports.items()},
         }
 
+    def fallbacks(self, told: ServedResult | None, first_port: int) -> dict[int, int]:
+        """Return how often policies gave their flows to Cubic; see `served_flows.given_to_cubic`."""
+        if told is None:
+            return {}
+        by_name = {one["scheme"]: one for one in told["schemes"]}
+        by_scheme = {scheme: by_name[name] for scheme, name in self._names.items()}
+        return served_flows.given_to_cubic(self._plan, by_scheme, first_port)
+
     def fault(self, told: ServedResult | None) -> str | None:
         """Return why leo-bridge's result makes the run invalid, or None."""
         if told is None:

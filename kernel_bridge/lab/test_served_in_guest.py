@@ -134,5 +134,19 @@ def test_decisions_that_came_too_late_and_late_reports_are_why_a_run_does_not_co
     assert bridge.scheme("mine", "receive") == "reno"
 
 
+def test_the_flows_that_a_policy_gave_to_cubic_are_counted_by_their_ports(monkeypatch):
+    _fake(monkeypatch, files={"bin/leo-bridge": 1}, btf=True)
+    scenario = _scenario(1, {"rate_mbps": 10, "delay_ms": 5}, "mine", "cubic", "mine", "plain")
+    planned = virtual_run.check(scenario, {}, {"mine", "plain"})
+    bridge = served_in_guest.ServedInGuest(planned, {"mine": _policy(), "plain": _policy()}, "/lab")
+    given = [("10.0.0.2:5002", 3), ("10.0.0.2:15000", 9)]
+    told = [
+        {"scheme": bridge.scheme("mine", "send"), "guarded": True, "given_to_cubic": given},
+        {"scheme": bridge.scheme("plain", "send"), "guarded": False, "given_to_cubic": []},
+    ]
+    assert bridge.fallbacks({"schemes": told, "reported": 0, "fault": None}, 5000) == {0: 0, 2: 3}
+    assert bridge.fallbacks(None, 5000) == {}
+
+
 def test_the_schemes_of_the_guest_are_the_kernels_and_the_bridges():
     assert set(Lab.schemes()) >= {"cubic", "yeah", "udp", *bridge_process.SCHEMES}

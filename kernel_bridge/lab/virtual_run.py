@@ -111,7 +111,17 @@ def execute(
         }
         _carry_out(session, root, planned, bridge.files, progress, stop)
         told: GuestResult = json.loads((root / "result.json").read_text())
-        return read(planned, made, shells, root, series_ms, lambda: bridge.fault(told["served"]), take)
+        served = told["served"]
+        return read(
+            planned,
+            made,
+            shells,
+            root,
+            series_ms,
+            lambda: bridge.fault(served),
+            take,
+            lambda: bridge.fallbacks(served, FIRST_PORT),
+        )
 
 
 def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[str] = ()) -> Plan:

@@ -183,7 +183,16 @@ class Run:
         """
         self.begin()
         self._end(self.plan.duration_ns / NS_PER_S + LEAD_S + 4 * GRACE_S)
-        return read(self.plan, self._backend, self._shells, self._root, series_ms, self.served.fault)
+        served = self.served
+        return read(
+            self.plan,
+            self._backend,
+            self._shells,
+            self._root,
+            series_ms,
+            served.fault,
+            fallbacks=lambda: served.fallbacks(FIRST_PORT),
+        )
 
     def _end(self, limit_s: float) -> None:
         """Wait until the session's first process has ended successfully."""

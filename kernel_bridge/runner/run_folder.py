@@ -1,7 +1,7 @@
 """A run's folder: writes the session description and reads what shells and flows leave."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -129,6 +129,7 @@ def read(
     series_ms: float,
     fault: Callable[[], str | None] = lambda: None,
     take: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
+    fallbacks: Callable[[], Mapping[int, int]] = dict,
 ) -> Measurement:
     """Return the log of a finished run from its folder.
 
@@ -140,6 +141,7 @@ def read(
         series_ms: the interval of the series.
         fault: returns why the run is invalid, if the links do not.
         take: called with the logs of both ends of every flow.
+        fallbacks: returns how often policies gave flows to Cubic; called after ``fault``.
     """
     told: RunResult = json.loads((root / "result.json").read_text())
     origin = Origin(told["origin_ns"], told["origin_epoch_ns"])
@@ -153,7 +155,8 @@ def read(
     # Call fault first: a bridge that ended is an error, even if the run is invalid for other reasons.
     served = fault()
     planned = replace(planned, flows=tuple(map(_as_far_as_it_came, planned.flows, told["senders"])))
-    return run_log(planned, records, events, series_ms, _invalid(planned, events, told["senders"]) or served)
+    invalid = _invalid(planned, events, told["senders"]) or served
+    return run_log(planned, records, events, series_ms, invalid, fallbacks())
 
 
 def access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders) -> list[str] | None:

@@ -4,7 +4,7 @@ RTT samples are the kernel's smoothed RTT, which spans about eight ACKs. They ar
 has arrived, and weighted by the number of ACKs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,10 +56,12 @@ def run_log(
     events: Sequence[LinkEvents],
     series_ms: float,
     invalid: str | None,
+    fallbacks: Mapping[int, int] | None = None,
 ) -> Measurement:
     """Return a run's log from one record per flow and one ``events`` per link of the plan's chain.
 
-    ``invalid`` is the reason why the run is invalid, or None.
+    ``invalid`` is the reason why the run is invalid, or None; ``fallbacks`` has how often the policies of
+    flows gave them to Cubic, by flow, for those that may.
     """
     step_ns = round(series_ms * NS_PER_MS)
     grid = np.arange(step_ns, plan.duration_ns + 1, step_ns, dtype=np.int64)
@@ -74,13 +76,15 @@ def run_log(
     flows, flow_columns = [], []
     for index, (flow, record) in enumerate(zip(plan.flows, records, strict=True)):
         rtts = _rtt_samples(plan, flow, record, ahead)
-        flows.append(ordered("flows", {"flow": index, **_flow_summary(plan, flow, record, rtts, ahead)}))
+        summary = _flow_summary(plan, flow, record, rtts, ahead)
+        summary["fallbacks"] = (fallbacks or {}).get(index)
+        flows.append(ordered("flows", {"flow": index, **summary}))
         flow_columns.append(_flow_series(plan, index, flow, record, rtts, ahead, grid, step_ns))
     # The simulator orders links in the data direction.
     links, link_columns = [], []
     for index, position in enumerate(reversed(range(len(plan.chain)))):
-        summary = _link_summary(plan.chain[position].name, events[position], plan.duration_ns)
-        links.append(ordered("links", summary))
+        of_link = _link_summary(plan.chain[position].name, events[position], plan.duration_ns)
+        links.append(ordered("links", of_link))
         link_columns.append(_link_series(plan, position, index, events[position], ahead, grid, step_ns))
     return Measurement(
         flows,

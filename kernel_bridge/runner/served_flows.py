@@ -117,6 +117,11 @@ class Served:
             raise BridgeError(f"leo-bridge: ended during the run: {error}") from None
         return next(one for one in told if one["scheme"] == self._names[scheme])
 
+    def fallbacks(self, first_port: int) -> dict[int, int]:
+        """Return how often policies gave their flows to Cubic; see `given_to_cubic`."""
+        told = {scheme: self.status(scheme) for scheme in self._kinds if scheme != AGENT}
+        return given_to_cubic(self._plan, told, first_port)
+
     @property
     def reported_handovers(self) -> int:
         """The number of handover reports that SaTCP flows received so far."""
@@ -162,6 +167,25 @@ def reports(plan: Plan, first_port: int) -> dict[int, list[tuple[int, int]]]:
         for index, flow in enumerate(plan.flows)
         if flow.scheme == SATCP
     }
+
+
+def given_to_cubic(plan: Plan, told: Mapping[str, Mapping[str, Any]], first_port: int) -> dict[int, int]:
+    """Return how often each flow's policy gave it to Cubic: outside its known ranges, or without an action.
+
+    Flows of policies that name neither ranges nor a fallback are left out.
+
+    Args:
+        plan: its flow ``n`` goes to port ``first_port + n``.
+        told: the bridge's status by scheme, after the flows have ended.
+        first_port: the first flow's port.
+    """
+    given = {}
+    for index, flow in enumerate(plan.flows):
+        status = told.get(flow.scheme)
+        if status is not None and status.get("guarded"):
+            mine = f":{first_port + index}"
+            given[index] = sum(times for remote, times in status["given_to_cubic"] if remote.endswith(mine))
+    return given
 
 
 def unserved(scheme: str, told: Mapping[str, Any]) -> str | None:

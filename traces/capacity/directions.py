@@ -1,4 +1,4 @@
-"""What makes one direction differ from the other: constant delay, loss and share of capacity.
+"""Constants in which one direction differs from the other: delay, loss and share of capacity.
 
 One-way probes of a Starlink terminal at 10 ms show that scheduling differs by direction (Garcia, Sundberg and
 Brunstrom, LEO-NET 2025). This model adds no more than the constants that are asked for.

@@ -1,4 +1,4 @@
-"""What a Starlink terminal's path is like: the parameters of the model ``starlink``, as data.
+"""Parameters of a Starlink terminal's path, for the model ``starlink``, as data.
 
 ``data/terminals`` has a YAML file per place and year, with a source per number; `python -m traces calibrate`
 writes such a file from a user's own measurements.

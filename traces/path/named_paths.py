@@ -1,4 +1,6 @@
-"""Paths that scenarios use by name."""
+"""Paths that scenarios use by name: nine of SaTCP's evaluation, and one between any two cities."""
+
+from typing import Literal
 
 from leogym.configs.errors import InputError
 from leogym.configs.nearest import instead
@@ -23,18 +25,40 @@ _PAIRS = {
 """User sites and links by name: the pairs in SaTCP's evaluation (Cao and Zhang, INFOCOM 2023)."""
 
 
+Links = Literal["isl", "bent-pipe"]
+_LINKS: dict[str, Links] = {"isl": "isl", "bp": "bent-pipe"}
+
+
 def names() -> list[str]:
-    """Return all names."""
+    """Return the nine names."""
     return list(_PAIRS)
+
+
+def _pair(path: str) -> tuple[str, str, str] | None:
+    """Return the keys of a path's cities, and its links; None if ``path`` names none.
+
+    Beside the nine, ``FROM-TO-isl`` and ``FROM-TO-bp`` name a path between the cities of any two keys.
+    """
+    if path in _PAIRS:
+        return _PAIRS[path]
+    ends, _, links = path.rpartition("-")
+    if links not in _LINKS:
+        return None
+    cities, words = places.cities(), ends.split("-")
+    for cut in range(1, len(words)):  # keys have hyphens, too
+        origin, destination = "-".join(words[:cut]), "-".join(words[cut:])
+        if origin != destination and origin in cities and destination in cities:
+            return origin, destination, _LINKS[links]
+    return None
 
 
 def is_named(text: str) -> bool:
     """Return whether ``text`` is a named path or a variant of one (see `spec`)."""
-    return text.partition("~")[0].partition("@")[0] in _PAIRS
+    return _pair(text.partition("~")[0].partition("@")[0]) is not None
 
 
 def spec(name: str) -> PathSpec:
-    """Return the spec of a named path: `PathSpec`'s defaults, over one revolution.
+    """Return the spec of a named path: `PathSpec`'s defaults, over one revolution at 550 km.
 
     Variants: ``sd-ny-bp@oneweb`` uses another constellation, ``sd-ny-bp~leoem-flat`` and
     ``sd-ny-bp@oneweb~leoem-flat`` have LeoEM's faulty delays.
@@ -44,14 +68,15 @@ def spec(name: str) -> PathSpec:
     """
     place, tilde, delays = name.partition("~")
     path, at, shell = place.partition("@")
-    if path not in _PAIRS:
+    pair = _pair(path)
+    if pair is None:
         raise InputError(f"path: {name!r}: no such named path {instead(path, _PAIRS)}")
     if at and shell not in constellation.names():
         told = instead(shell, constellation.names(), LISTED_BY)
         raise InputError(f"path: {name!r}: no such constellation {told}")
     if tilde and delays != FLAT:
         raise InputError(f"path: {name!r}: only {FLAT} may follow ~")
-    origin, destination, links = _PAIRS[path]
+    origin, destination, links = pair
     cities = places.cities()
     return PathSpec.model_validate(
         {"name": name, "from_site": cities[origin], "to_site": cities[destination], "links": links}

@@ -11,7 +11,7 @@ pub struct Handover {
     pub expected_at: Nanos,
 }
 
-/// What a sender kept of an earlier connection over the same path (RFC 9959: saved_cwnd and saved_rtt).
+/// Window and RTT of an earlier connection over the same path (RFC 9959: saved_cwnd and saved_rtt).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
     /// Packets sent over an RTT.

@@ -71,7 +71,7 @@ impl Congestion {
     }
 }
 
-/// How a connection uses ECN; as an endpoint's ability, the most that it supports.
+/// A connection's use of ECN; as an endpoint's ability, the most that it supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnMode {
     /// Not at all.

@@ -2,6 +2,7 @@
 
 use crate::action::ActionState;
 use crate::features::{ObservationState, orca};
+use crate::guard::{Guard, KnownRanges};
 use crate::{Action, Command, ControlError, GLOBAL_DIM, Observation, Report, window_rate_bytes_per_s};
 
 /// The longest observation of any specification, for buffers on the stack.
@@ -123,12 +124,22 @@ impl AgentSpec {
     }
 }
 
+/// What a flow does in the next interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It uses this window and rate.
+    Steer(Command),
+    /// The fallback, CUBIC, moves its window.
+    FallBack,
+}
+
 /// The per-flow state of an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentState {
     spec: AgentSpec,
     observation: ObservationState,
     action: ActionState,
+    guard: Option<Box<Guard>>,
 }
 
 impl AgentState {
@@ -138,7 +149,20 @@ impl AgentState {
             spec,
             observation: ObservationState::new(spec.observation),
             action: ActionState::new(spec.action),
+            guard: None,
         }
+    }
+
+    /// Fall back to CUBIC outside `known`, and where an action is not a number; without `known`, never.
+    #[must_use]
+    pub fn guarded(mut self, known: Option<KnownRanges>) -> Self {
+        self.guard = known.map(|ranges| Box::new(Guard::new(ranges)));
+        self
+    }
+
+    /// How often the flow has fallen back; `None` without a guard.
+    pub fn fallbacks(&self) -> Option<u64> {
+        self.guard.as_ref().map(|guard| guard.fallbacks())
     }
 
     /// The agent's specification.
@@ -150,6 +174,9 @@ impl AgentState {
     pub fn observe(&mut self, report: &Report) {
         self.observation.push(report);
         self.action.observe(report);
+        if let Some(guard) = &mut self.guard {
+            guard.observe(report);
+        }
     }
 
     /// Write the observation. Panics if `out` is not `observation_dim` long.
@@ -161,6 +188,23 @@ impl AgentState {
     /// keeps the window, and a recurrent policy keeps its memory.
     pub fn is_due(&self) -> bool {
         self.observation.is_due()
+    }
+
+    /// Turn `action` into what the flow does next, as [`act`](Self::act) or, if the guard says so, by falling back.
+    pub fn decide(&mut self, action: &[f32], report: &Report) -> Decision {
+        if let Some(guard) = &mut self.guard {
+            let had_fallen = guard.has_fallen();
+            let is_valid = !self.observation.is_due() || action.iter().all(|value| value.is_finite());
+            if !guard.decide(is_valid) {
+                return Decision::FallBack;
+            }
+            if had_fallen {
+                // The policy begins as on a new flow, so that the fallback's queue drains.
+                self.action = ActionState::new(self.spec.action);
+                self.action.observe(report);
+            }
+        }
+        Decision::Steer(self.act(action, report))
     }
 
     /// Turn `action` into a command for the flow whose latest report is `report`. Clamps components to [-1,
@@ -244,6 +288,40 @@ mod tests {
         assert_eq!(state.act(&[-1.0], &report), shrunk);
         let before_any_rtt = Report { srtt_us: 0, ..report };
         assert_eq!(state.act(&[0.0], &before_any_rtt).pacing_bytes_per_s, 0);
+    }
+
+    #[test]
+    fn a_guarded_flow_falls_back_where_its_policy_fails_and_begins_anew_when_it_comes_back() {
+        let report = Report {
+            interval_ns: 125_000_000,
+            delivered_bytes: 100_000,
+            cwnd: 100,
+            mss: 1_448,
+            srtt_us: 40_000,
+            avg_rtt_us: 40_000,
+            min_rtt_us: 40_000,
+            ..Report::default()
+        };
+        let mut plain = AgentState::new(AgentSpec::AURORA).guarded(None);
+        let mut state = AgentState::new(AgentSpec::AURORA).guarded(Some(KnownRanges::default()));
+        let steps = |state: &mut AgentState, action: f32, count: usize| {
+            (0..count)
+                .map(|_| {
+                    state.observe(&report);
+                    state.decide(&[action], &report)
+                })
+                .last()
+        };
+        let new = steps(&mut plain, 0.0, 1);
+        assert!(matches!(steps(&mut plain, f32::NAN, 9), Some(Decision::Steer(_))));
+        assert_eq!(plain.fallbacks(), None);
+        assert_eq!(steps(&mut state, 0.0, 1), new);
+        assert_ne!(steps(&mut state, 0.0, 1), new);
+        assert_eq!(steps(&mut state, f32::NAN, 1), Some(Decision::FallBack));
+        assert_eq!(steps(&mut state, 0.0, 23), Some(Decision::FallBack));
+        // Three seconds after the last bad action, Aurora's flow begins with a window an RTT.
+        assert_eq!(steps(&mut state, 0.0, 1), new);
+        assert_eq!(state.fallbacks(), Some(1));
     }
 
     #[test]

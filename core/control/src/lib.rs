@@ -12,6 +12,7 @@ mod agent;
 mod error;
 pub mod features;
 mod global_state;
+mod guard;
 mod judgement;
 mod orbit;
 mod policy;
@@ -24,10 +25,11 @@ pub use action::{
     Action, Command, MAX_CWND_PACKETS, MIN_CWND_PACKETS, map_action, pacing_rate_bytes_per_s,
     window_rate_bytes_per_s,
 };
-pub use agent::{AgentSpec, AgentState, MAX_OBSERVATION_DIM};
+pub use agent::{AgentSpec, AgentState, Decision, MAX_OBSERVATION_DIM};
 pub use error::ControlError;
 pub use features::{Observation, normalize};
 pub use global_state::{GLOBAL_DIM, write_global_state};
+pub use guard::KnownRanges;
 pub use judgement::Judgement;
 pub use policy::Policy;
 pub use rate_window::RateWindow;

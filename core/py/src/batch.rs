@@ -13,6 +13,7 @@ use crate::agents::{Vector, observation_bounds};
 use crate::batch_state::{Begun, State, Told, check_same, duplicate};
 use crate::input_error;
 use crate::inputs::{Policies, Traces, interval};
+use crate::policy::Policy;
 use crate::run_log::RunLog;
 
 /// Independent simulations that advance together, one monitor interval at a time.
@@ -78,7 +79,7 @@ impl Batch {
 #[pymethods]
 impl Batch {
     #[new]
-    #[pyo3(signature = (size, *, slots = 1, agent = "astraea", reward = "astraea", interval_ms = 30.0, series_ms = 0.0, threads = 1, watch = false, hold = 0, normalize_observations = false))]
+    #[pyo3(signature = (size, *, slots = 1, agent = "astraea", reward = "astraea", interval_ms = 30.0, series_ms = 0.0, threads = 1, watch = false, hold = 0, normalize_observations = false, guard = None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python constructor")]
     fn new(
         py: Python<'_>,
@@ -92,6 +93,7 @@ impl Batch {
         watch: bool,
         hold: usize,
         normalize_observations: bool,
+        guard: Option<Bound<'_, Policy>>,
     ) -> PyResult<Self> {
         if size == 0 || slots == 0 {
             return Err(input_error("arguments: size and slots: must be positive"));
@@ -105,6 +107,7 @@ impl Batch {
             series_interval: if series_ms == 0.0 { 0 } else { interval("series_ms", series_ms, 0.1)? },
             threads,
             normalize_observations,
+            known_ranges: guard.as_ref().and_then(|policy| policy.get().inner.known_ranges()),
         };
         let batch = leo_sim::Batch::new(size, settings);
         let arguments = PyDict::new(py);
@@ -117,6 +120,7 @@ impl Batch {
         arguments.set_item("watch", watch)?;
         arguments.set_item("hold", hold)?;
         arguments.set_item("normalize_observations", normalize_observations)?;
+        arguments.set_item("guard", guard)?;
         Ok(Self {
             arguments: arguments.unbind(),
             begun: (0..size).map(|_| None).collect(),
@@ -245,7 +249,8 @@ impl Batch {
         let Ok(actions) = actions.as_slice() else {
             return Err(input_error("arguments: actions: must be C-contiguous"));
         };
-        if actions.iter().any(|action| action.is_nan()) {
+        // A guarded flow falls back instead.
+        if self.inner.settings().known_ranges.is_none() && actions.iter().any(|action| action.is_nan()) {
             return Err(input_error("arguments: actions: must not be NaN"));
         }
         // SAFETY: this method holds the batch exclusively.
@@ -268,10 +273,10 @@ impl Batch {
         if self.inner.actions(index).is_none() {
             return Err(input_error("arguments: index: call reset on this simulation first"));
         }
-        let told = actions
-            .as_slice()
-            .ok()
-            .filter(|told| actions.shape()[1..] == per_step && !told.iter().any(|action| action.is_nan()));
+        let guards = settings.known_ranges.is_some();
+        let told = actions.as_slice().ok().filter(|told| {
+            actions.shape()[1..] == per_step && (guards || !told.iter().any(|action| action.is_nan()))
+        });
         let Some(told) = told else {
             let [slots, dim] = per_step;
             let rule = format!("must be C-contiguous, of shape (steps, {slots}, {dim}), without NaN");

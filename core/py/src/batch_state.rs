@@ -16,7 +16,7 @@ use crate::inputs::{Policies, Traces};
 use crate::path_trace::PathTrace;
 use crate::policy::Policy;
 
-/// What a simulation began with.
+/// The inputs of a simulation.
 pub struct Begun {
     scenario: String,
     traces: BTreeMap<String, Py<PathTrace>>,
@@ -68,10 +68,10 @@ impl Begun {
     }
 }
 
-/// What a pickled simulation began with, and the actions that it was told since.
+/// The inputs of a pickled simulation, and its actions since.
 pub type Told<'py> = (String, Traces<'py>, Policies<'py>, PyReadonlyArray3<'py, f32>);
 
-/// What a pickle holds: [`Told`] or None of each simulation, the arrays that these determine, and the rewards.
+/// The content of a pickle: [`Told`] or None of each simulation, the arrays that these determine, and the rewards.
 pub type State<'py> = (Bound<'py, PyList>, Bound<'py, PyList>, Bound<'py, PyArray2<f32>>);
 
 /// Return a new array with the same numbers.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::input_error;
 use crate::inputs::{Revived, revived};
@@ -48,6 +49,19 @@ impl Policy {
     #[getter]
     fn memory_dim(&self) -> usize {
         self.inner.memory_dim()
+    }
+
+    #[getter]
+    fn known_ranges<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(known) = self.inner.known_ranges() else { return Ok(None) };
+        let ranges = PyDict::new(py);
+        for (name, range) in [("rate_mbps", known.rate_mbps), ("rtt_ms", known.rtt_ms), ("loss", known.loss)]
+        {
+            if let Some(range) = range {
+                ranges.set_item(name, range)?;
+            }
+        }
+        Ok(Some(ranges))
     }
 
     #[pyo3(signature = (observations, memories = None))]

@@ -1,6 +1,6 @@
 //! Batches of simulations with learning flows that advance together, one monitor interval at a time.
 
-use leo_control::{AgentSpec, FlowState, GLOBAL_DIM, Judgement, Report, Reward, normalize};
+use leo_control::{AgentSpec, FlowState, GLOBAL_DIM, Judgement, KnownRanges, Report, Reward, normalize};
 use leo_link::Nanos;
 use rayon::prelude::*;
 
@@ -30,6 +30,8 @@ pub struct BatchSettings {
     pub threads: usize,
     /// Whether observations are scaled to [-1, 1], see [`normalize`].
     pub normalize_observations: bool,
+    /// Where the learning flows obey actions; beyond, they fall back. `None`: anywhere.
+    pub known_ranges: Option<KnownRanges>,
 }
 
 /// The output arrays of a batch: row-major, one row per simulation.
@@ -173,7 +175,7 @@ impl Batch {
             if watches {
                 simulation.flow_mut(flow).watch(settings.spec, slot < holds);
             } else {
-                simulation.flow_mut(flow).attach(settings.spec);
+                simulation.flow_mut(flow).attach(settings.spec, settings.known_ranges);
             }
         }
         let mut environment = Environment { simulation, actions: Vec::new(), learners, watches, holds };

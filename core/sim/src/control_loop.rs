@@ -1,7 +1,9 @@
 //! The control loop at the end of each monitor interval: report, observation, action, window.
 
 use leo_cc::CongestionControl;
-use leo_control::{MAX_CWND_PACKETS, MAX_OBSERVATION_DIM, MIN_CWND_PACKETS, window_rate_bytes_per_s};
+use leo_control::{
+    Decision, MAX_CWND_PACKETS, MAX_OBSERVATION_DIM, MIN_CWND_PACKETS, window_rate_bytes_per_s,
+};
 use leo_link::Nanos;
 
 use crate::flow::{Flow, Phase, Steering};
@@ -13,8 +15,8 @@ pub fn attach_policies(flows: &mut [Flow]) -> Box<[usize]> {
     for (index, flow) in flows.iter_mut().enumerate() {
         if let Steering::Policy(policy) = &flow.steering {
             steered.push(index);
-            let (spec, memory) = (policy.spec(), policy.memory_dim());
-            flow.attach(spec);
+            let (spec, known, memory) = (policy.spec(), policy.known_ranges(), policy.memory_dim());
+            flow.attach(spec, known);
             if let Some(agent) = &mut flow.agent {
                 agent.memory = vec![0.0; memory];
             }
@@ -66,9 +68,13 @@ pub fn act(simulation: &mut Simulation, index: usize, action: &[f32]) {
     // Actions are relative to the current window.
     let mut report = agent.history.report;
     report.cwnd = flow.sender.scheme().window();
-    let command = agent.state.act(action, &report);
+    let decision = agent.state.decide(action, &report);
+    let (now, srtt) = (report.time_ns, u64::from(report.srtt_us) * 1_000);
     if let Some(external) = flow.sender.scheme_mut().external_mut() {
-        external.command(command.cwnd_packets, command.pacing_bytes_per_s);
+        match decision {
+            Decision::Steer(command) => external.command(command.cwnd_packets, command.pacing_bytes_per_s),
+            Decision::FallBack => external.fall_back(now, srtt),
+        }
     }
     simulation.pump(index);
 }

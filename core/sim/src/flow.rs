@@ -5,7 +5,7 @@ mod foreseen;
 use std::sync::Arc;
 
 use leo_cc::{CongestionControl, External, Scheme};
-use leo_control::{AgentSpec, AgentState, FlowState, Policy, Report};
+use leo_control::{AgentSpec, AgentState, FlowState, KnownRanges, Policy, Report};
 use leo_link::{Codepoint, NEVER, Nanos};
 use leo_transport::{
     AccurateFeedback, AckToSend, EcnMode, HEADER_BYTES, Handshake, ReceiveWindow, Receiver, SEGMENT_BYTES,
@@ -304,11 +304,11 @@ impl Flow {
             let scheme = self.sender.scheme().clone();
             *self.sender.scheme_mut() = scheme.held();
         }
-        self.remember(spec);
+        self.remember(spec, None);
     }
 
-    /// Steer the flow by actions of `spec`.
-    pub fn attach(&mut self, spec: AgentSpec) {
+    /// Steer the flow by actions of `spec`, and fall back beyond `known`.
+    pub fn attach(&mut self, spec: AgentSpec, known: Option<KnownRanges>) {
         if let Some(external) = self.sender.scheme_mut().external_mut() {
             if spec.action.is_over_cubic() {
                 *external = External::new().over_cubic();
@@ -316,12 +316,12 @@ impl Flow {
                 *external = External::new().pacing_single_packets();
             }
         }
-        self.remember(spec);
+        self.remember(spec, known);
     }
 
-    fn remember(&mut self, spec: AgentSpec) {
+    fn remember(&mut self, spec: AgentSpec, known: Option<KnownRanges>) {
         self.agent = Some(Box::new(Agent {
-            state: AgentState::new(spec),
+            state: AgentState::new(spec).guarded(known),
             memory: Vec::new(),
             history: FlowState::new(self.extra_delay),
             max_rate: 0,

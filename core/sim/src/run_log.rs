@@ -44,6 +44,8 @@ table! {
         transfer_bytes: Option<u64>, "bytes", "size of the transfer; none for a backlogged flow";
         completion_s: Option<f64>, "s",
             "flow completion time of a transfer: from its start, including a handshake, to the acknowledgement of its last byte; none if it does not complete";
+        fallbacks: Option<u64>, "",
+            "how often a policy gave the flow to its fallback: outside its known ranges, or without a valid action; none for a scheme or a policy that has no fallback";
     }
 }
 
@@ -320,5 +322,6 @@ fn summarise(index: u64, flow: &Flow, links: &[Link<Packet>], now: Nanos) -> Flo
         rtos: stats.timeouts,
         transfer_bytes: flow.transfer_bytes,
         completion_s: flow.completed.map(|at| (at - flow.start) as f64 * NS),
+        fallbacks: flow.agent.as_ref().and_then(|agent| agent.state.fallbacks()),
     }
 }

@@ -127,7 +127,7 @@ pub struct LinkSpec {
     pub reverse: Option<ReverseSpec>,
 }
 
-/// What happens to packets queued during an outage; packets in flight are always lost.
+/// The fate of packets queued during an outage; packets in flight are always lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutageEffect {

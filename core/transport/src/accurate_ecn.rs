@@ -2,11 +2,13 @@
 //!
 //! Packets are told apart by the two ECN bits of their IP header (RFC 3168 §5): 01 is ECT(1), 10 ECT(0), 11 CE.
 
+mod counters;
 mod decoder;
 mod echo;
 mod negotiation;
 mod option;
 
+pub use counters::Counters;
 pub use decoder::{Decoder, Progress};
 pub use echo::Echo;
 pub use negotiation::negotiate;
@@ -16,13 +18,10 @@ const ECT_1: usize = 0b01;
 const ECT_0: usize = 0b10;
 const CE: usize = 0b11;
 
-/// RFC 9768 §3.2.1: "r.cep = 5"; the ACE field has its three low bits.
-const FIRST_CEP: u64 = 5;
+/// The ACE field has the three low bits of cep.
 const ACE_MASK: u64 = 0b111;
-/// RFC 9768 §3.2.1: "r.e0b = r.e1b = 1 and r.ceb = 0", by ECN bits; Not-ECT has no counter.
-const FIRST_BYTES: [u64; 4] = [0, 1, 1, 0];
 
-/// What an ACK feeds back.
+/// The feedback of an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccurateFeedback {
     /// The ACE field: AE, CWR and ECE of the TCP header as a number below 8.

@@ -16,7 +16,7 @@ pub fn restart_window(window: u32, silence: Nanos, timeout: Nanos) -> u32 {
         .max(window.min(INITIAL_WINDOW))
 }
 
-/// How long the window has been unfilled without an ACK (Linux's snd_cwnd_used and snd_cwnd_stamp).
+/// The time for which the window has been unfilled without an ACK (Linux's snd_cwnd_used and snd_cwnd_stamp).
 #[derive(Clone, Debug, Default)]
 pub struct Starvation {
     since: Nanos,

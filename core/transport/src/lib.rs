@@ -26,7 +26,7 @@ mod supply;
 mod undo;
 mod window_usage;
 
-pub use accurate_ecn::{AccurateFeedback, Decoder, Echo, EcnOption, negotiate};
+pub use accurate_ecn::{AccurateFeedback, Counters, Decoder, Echo, EcnOption, negotiate};
 pub use handshake::{Handshake, SYN_BYTES};
 pub use interval::IntervalCounters;
 pub use receive_window::ReceiveWindow;

@@ -1,6 +1,6 @@
 //! The receiver: in-order delivery, selective and delayed ACKs (RFC 5681 §4.2, RFC 2018).
 
-use crate::accurate_ecn::{AccurateFeedback, Echo};
+use crate::accurate_ecn::{AccurateFeedback, Counters, Echo};
 use crate::ranges::RangeSet;
 use crate::receive_window::ReceiveWindow;
 use crate::recent_blocks::RecentBlocks;
@@ -158,8 +158,8 @@ impl Receiver {
 
     /// The counters of accurate ECN, if in use.
     #[must_use]
-    pub fn echo(&self) -> Option<&Echo> {
-        self.accurate_ecn.as_deref()
+    pub fn ecn_counters(&self) -> Option<&Counters> {
+        self.accurate_ecn.as_deref().map(Echo::counters)
     }
 
     /// Take packet `seq`, sent at `timestamp`, at `now`; return the ACK if one is due. `echo_ms`: when the

@@ -1,4 +1,4 @@
-//! How much of the window a flow uses: an unused window must not grow (RFC 7661; Linux's tcp_cwnd_validate).
+//! A flow's usage of its window: an unused window must not grow (RFC 7661; Linux's tcp_cwnd_validate).
 
 /// Maximum usage of the window in the last round trip.
 #[derive(Clone, Debug, Default)]

@@ -19,7 +19,7 @@ const CA_CWR: u8 = 2;
 const CA_RECOVERY: u8 = 3;
 const CA_LOSS: u8 = 4;
 
-/// Whether a scheme of [`NAMES`] paces single packets rather than bursts.
+/// Return whether a scheme of [`NAMES`] paces single packets rather than bursts.
 #[must_use]
 pub fn paces_by_one(name: &str) -> bool {
     Scheme::by_name(name, &Context::default()).is_some_and(|scheme| scheme.paces_single_packets())

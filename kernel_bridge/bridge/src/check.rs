@@ -59,7 +59,7 @@ fn kernel(release: &str) -> Need {
     need("Linux 6.1 or later", version >= OLDEST, || format!("this is {}", release.trim()))
 }
 
-/// Whether the kernel can remove a scheme with its process, through a link (`BPF_F_LINK`, since 6.4).
+/// Return whether the kernel can remove a scheme with its process, through a link (`BPF_F_LINK`, since 6.4).
 #[must_use]
 pub fn has_links() -> bool {
     fs::read(BTF).is_ok_and(|btf| has_name(&btf, "bpf_struct_ops_link"))
@@ -74,7 +74,7 @@ fn end(btf: &[u8]) -> Need {
     need(what, true, String::new)
 }
 
-/// Whether the kernel's type information has a type or member `name`.
+/// Return whether the kernel's type information has a type or member `name`.
 fn has_name(btf: &[u8], name: &str) -> bool {
     // BTF terminates names with a 0 byte.
     let bytes: Vec<u8> = [b"\0", name.as_bytes(), b"\0"].concat();

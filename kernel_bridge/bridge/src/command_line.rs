@@ -203,7 +203,7 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
     Ok(Command::Run(run))
 }
 
-/// Whether the kernel accepts a byte in the name of a congestion control in eBPF (`bpf_obj_name_cpy()`).
+/// Return whether the kernel accepts a byte in the name of a congestion control in eBPF (`bpf_obj_name_cpy()`).
 const fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')
 }

@@ -12,7 +12,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use crate::clients::{Client, Listener};
 use crate::clock::monotonic_us;
 use crate::ebpf::Registered;
-use crate::protocol::{FlowStatus, Message, Request, SchemeStatus, VERSION, flow_id, parts_of};
+use crate::protocol::{FlowStatus, Message, Request, SchemeStatus, VERSION, flow_id, parts_of, plain};
 use crate::service::{Controller, Event, Service};
 
 /// A registered scheme and the service that decides for its flows.
@@ -281,6 +281,15 @@ impl Daemon {
                 too_late: scheme.service.too_late(),
                 unapplied: punctuality.unapplied,
                 fallbacks: punctuality.fallbacks,
+                guarded: matches!(
+                    scheme.service.controller(),
+                    Controller::Policy(policy) if policy.known_ranges().is_some()
+                ),
+                given_to_cubic: scheme
+                    .service
+                    .fallen()
+                    .map(|fallen| (plain(fallen.remote), fallen.fallbacks))
+                    .collect(),
                 commanded_us: three(&punctuality.commanded),
                 applied_us: three(&punctuality.applied),
             }

@@ -147,8 +147,12 @@ pub struct SchemeStatus {
     pub too_late: Option<String>,
     /// Commands replaced by the next one before they took effect.
     pub unapplied: u64,
-    /// Number of fallbacks to Cubic, of closed flows.
+    /// Number of fallbacks to Cubic for lack of commands, of closed flows.
     pub fallbacks: u64,
+    /// Whether the policy names known ranges or a fallback, so that it may give flows to Cubic itself.
+    pub guarded: bool,
+    /// The latest closed flows that it gave to Cubic, with their remote address and how often.
+    pub given_to_cubic: Vec<(String, u64)>,
     /// Time from an interval's end until the kernel had the command, in µs: median, 99th percentile, maximum.
     pub commanded_us: [u64; 3],
     /// Time from an interval's end until the command took effect, in µs: median, 99th percentile, maximum.
@@ -194,9 +198,6 @@ impl FlowStatus {
     /// Describe the flow with the id `flow`.
     #[must_use]
     pub fn new(flow: u64, scheme: &str, counters: &Flow) -> Self {
-        let plain = |address: std::net::SocketAddr| {
-            std::net::SocketAddr::new(address.ip().to_canonical(), address.port()).to_string()
-        };
         Self {
             flow,
             scheme: scheme.to_owned(),
@@ -220,6 +221,12 @@ impl FlowStatus {
             timeouts: counters.timeouts,
         }
     }
+}
+
+/// Write an address; one of IPv4 that IPv6 maps, as IPv4.
+#[must_use]
+pub fn plain(address: std::net::SocketAddr) -> String {
+    std::net::SocketAddr::new(address.ip().to_canonical(), address.port()).to_string()
 }
 
 /// Pack scheme, generation and slot into a flow's id, below 2^53, which every JSON reader keeps exact.

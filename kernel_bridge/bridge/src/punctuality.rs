@@ -15,7 +15,7 @@ pub struct Punctuality {
     pub applied: Latency,
     /// Commands replaced by the next one before they took effect.
     pub unapplied: u64,
-    /// Number of fallbacks to Cubic, of closed flows.
+    /// Number of fallbacks to Cubic for lack of commands, of closed flows.
     pub fallbacks: u64,
 }
 

@@ -2,9 +2,11 @@
 //!
 //! This module uses neither clock nor kernel: time is an argument, and the slots may be any memory.
 
+use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use leo_control::{AgentState, MAX_OBSERVATION_DIM, Observation, Policy, Report};
+use leo_control::{AgentState, Decision, MAX_OBSERVATION_DIM, Observation, Policy, Report};
 
 use crate::ack_driven::AckDriven;
 use crate::ack_record::AckRecord;
@@ -77,6 +79,15 @@ struct Standing {
     interval_end_us: u64,
 }
 
+/// A closed flow that its policy had given to the fallback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fallen {
+    /// The flow's remote address and port.
+    pub remote: SocketAddr,
+    /// How often.
+    pub fallbacks: u64,
+}
+
 /// A scheme with its flows.
 #[derive(Debug)]
 pub struct Service {
@@ -93,6 +104,7 @@ pub struct Service {
     listen_us: u64,
     opened: u64,
     punctuality: Punctuality,
+    fallen: VecDeque<Fallen>,
 }
 
 impl Service {
@@ -115,6 +127,7 @@ impl Service {
             listen_us: NEVER,
             opened: 0,
             punctuality: Punctuality::default(),
+            fallen: VecDeque::new(),
         }
     }
 
@@ -167,6 +180,11 @@ impl Service {
         &self.punctuality
     }
 
+    /// Flows that their policy gave to the fallback: the latest closed ones.
+    pub fn fallen(&self) -> impl Iterator<Item = Fallen> {
+        self.fallen.iter().copied()
+    }
+
     /// Slots of the open flows.
     pub fn open_slots(&self) -> impl Iterator<Item = usize> {
         self.flows.iter().enumerate().filter_map(|(slot, flow)| flow.as_ref().map(|_| slot))
@@ -188,9 +206,7 @@ impl Service {
 
     fn open(&mut self, slot: usize, flow: &Flow, now_us: u64, events: &mut Vec<Event>) {
         let (agent, memory) = match &self.controller {
-            Controller::Policy(policy) => {
-                (Some(AgentState::new(policy.spec())), vec![0.0; policy.memory_dim()])
-            }
+            Controller::Policy(policy) => (Some(policy.new_state()), vec![0.0; policy.memory_dim()]),
             _ => (None, Vec::new()),
         };
         let driven = match &self.controller {
@@ -223,7 +239,14 @@ impl Service {
     fn close(&mut self, slot: usize, flow: &Flow, events: &mut Vec<Event>) {
         if let Some(tracked) = self.flows[slot].take() {
             self.deadlines_us[slot] = NEVER;
-            self.punctuality.fallbacks += u64::from(flow.fallbacks);
+            let asked = tracked.agent.as_ref().and_then(AgentState::fallbacks).unwrap_or(0);
+            if asked > 0 {
+                if self.fallen.len() == SLOTS {
+                    self.fallen.pop_front();
+                }
+                self.fallen.push_back(Fallen { remote: flow.remote(), fallbacks: asked });
+            }
+            self.punctuality.fallbacks += u64::from(flow.fallbacks).saturating_sub(asked);
             events.push(Event::Closed(slot, tracked.generation));
         }
     }
@@ -377,12 +400,21 @@ impl Service {
                     policy.act(observation, &mut tracked.memory, action);
                 }
                 let is_due = agent.is_due();
-                let answer = agent.act(action, &report);
-                // An agent over Cubic that is not due leaves the window to Cubic.
-                let cwnd = if self.over_cubic && !is_due { 0 } else { answer.cwnd_packets };
-                let pacing_rate = answer.pacing_bytes_per_s;
-                let sequence = slots.command(slot, Command { cwnd, pacing_rate, ..hold });
-                tracked.standing = Some(Standing { cwnd, pacing_rate, sequence, interval_end_us: end_us });
+                match agent.decide(action, &report) {
+                    Decision::Steer(answer) => {
+                        // An agent over Cubic that is not due leaves the window to Cubic.
+                        let cwnd = if self.over_cubic && !is_due { 0 } else { answer.cwnd_packets };
+                        let pacing_rate = answer.pacing_bytes_per_s;
+                        let sequence = slots.command(slot, Command { cwnd, pacing_rate, ..hold });
+                        tracked.standing =
+                            Some(Standing { cwnd, pacing_rate, sequence, interval_end_us: end_us });
+                    }
+                    Decision::FallBack => {
+                        // Without patience the program falls back at the connection's next step.
+                        slots.command(slot, Command { patience_us: 0, ..hold });
+                        tracked.standing = None;
+                    }
+                }
                 self.punctuality.commanded.add(clock().saturating_sub(end_us));
             }
             (Controller::AckDriven(..), _) => {

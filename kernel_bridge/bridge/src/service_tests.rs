@@ -418,3 +418,50 @@ fn new_flows_wait_for_a_command_only_where_somebody_may_give_one() {
     offered.set_subscribed(&mut slots, false);
     assert_eq!(slots.first_patience_us(), 0);
 }
+
+/// A policy of the fixture's networks with known ranges, in a folder of its own.
+fn knowing(ranges: &str) -> Controller {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../core/control/tests/fixtures/perceptron");
+    let folder = std::env::temp_dir().join(format!("leo-bridge-knowing-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(fixtures.join("policy.onnx"), folder.join("policy.onnx")).unwrap();
+    let text = std::fs::read_to_string(fixtures.join("policy.json")).unwrap();
+    let text = text.replacen('{', &format!("{{\"known_ranges\": {ranges},"), 1);
+    std::fs::write(folder.join("policy.json"), text).unwrap();
+    let policy = Arc::new(Policy::load(&folder).unwrap());
+    std::fs::remove_dir_all(&folder).unwrap();
+    Controller::Policy(policy)
+}
+
+#[test]
+fn beyond_its_known_ranges_a_policy_gives_the_flow_to_cubic_and_that_is_no_fault_of_the_bridge() {
+    let (kernel, mut slots) = Kernel::new();
+    // The flow's 20 packets of 30 ms are 8 Mbit/s.
+    let mut service = Service::new(knowing(r#"{"rate_mbps": [50, 100]}"#), INTERVAL_US);
+    let mut flow = busy();
+    kernel.write(0, flow);
+    scan(&mut service, &slots, OPENED_US);
+    let mut patience_us = Vec::new();
+    for interval in 1..=150 {
+        flow = Flow {
+            delivered: flow.delivered + 20,
+            sent: flow.sent + 20,
+            rtt_samples: flow.rtt_samples + 10,
+            rtt_sum_us: flow.rtt_sum_us + 400_000,
+            ..flow
+        };
+        kernel.write(0, flow);
+        serve(&mut service, &mut slots, OPENED_US + interval * INTERVAL_US);
+        patience_us.push(slots.commanded(0).patience_us);
+    }
+    // Three seconds pass first.
+    assert!(patience_us[..99].iter().all(|us| *us == 4 * INTERVAL_US));
+    assert!(patience_us[105..].iter().all(|us| *us == 0));
+    assert_eq!(service.too_late(), None);
+    // One of the two was for lack of commands.
+    kernel.write(0, Flow { generation: 2, fallbacks: 2, ..flow });
+    scan(&mut service, &slots, OPENED_US + 200 * INTERVAL_US);
+    assert_eq!(service.punctuality().fallbacks, 1);
+    let given: Vec<_> = service.fallen().map(|fallen| (fallen.remote, fallen.fallbacks)).collect();
+    assert_eq!(given, [(flow.remote(), 1)]);
+}

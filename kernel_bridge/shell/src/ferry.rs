@@ -21,10 +21,10 @@ use crate::rest::Rest;
 /// Packets read from one device before due packets are delivered again.
 const BATCH: usize = 32;
 
-/// How long the last packets may take after the command has ended.
+/// The most time for the last packets after the command has ended.
 const DRAIN: Nanos = 1_000_000_000;
 
-/// How long programs outside may take to answer once no packet is in flight.
+/// The most time for answers of programs outside once no packet is in flight.
 const QUIET: Nanos = 20_000_000;
 
 /// One direction: its link, and the devices that packets come from and go to.

@@ -1,4 +1,4 @@
-//! How late packets left: the delay that the machine adds to the link.
+//! Lateness of departures: the delay that the machine adds to the link.
 
 use leo_link::Nanos;
 

@@ -17,6 +17,9 @@ pub struct External {
     pacing_rate: Option<u64>,
     single_packets: bool,
     beneath: Option<Box<Beneath>>,
+    /// Whether CUBIC stays beneath after a command.
+    is_over_cubic: bool,
+    is_commanded: bool,
 }
 
 /// The scheme beneath the agent.
@@ -30,7 +33,14 @@ impl External {
     /// Start with the initial window, unpaced.
     #[must_use]
     pub const fn new() -> Self {
-        Self { window: INITIAL_WINDOW, pacing_rate: None, single_packets: false, beneath: None }
+        Self {
+            window: INITIAL_WINDOW,
+            pacing_rate: None,
+            single_packets: false,
+            beneath: None,
+            is_over_cubic: false,
+            is_commanded: false,
+        }
     }
 
     /// Run CUBIC beneath: commands set the window that CUBIC continues from, and the pacing rate follows the window.
@@ -39,6 +49,7 @@ impl External {
     #[must_use]
     pub fn over_cubic(mut self) -> Self {
         self.beneath = Some(Box::new(Beneath { cubic: Cubic::new(true).into(), srtt: 0 }));
+        self.is_over_cubic = true;
         self
     }
 
@@ -52,13 +63,30 @@ impl External {
     /// Set the window (at least one packet) and the rate in payload bytes per second (0: unpaced).
     pub fn command(&mut self, window: u32, pacing_rate: u64) {
         let window = window.max(1);
+        self.is_commanded = true;
         match &mut self.beneath {
-            Some(beneath) => beneath.cubic.window.packets = window,
-            None => {
+            Some(beneath) if self.is_over_cubic => beneath.cubic.window.packets = window,
+            _ => {
+                self.beneath = None;
                 self.window = window;
                 self.pacing_rate = (pacing_rate > 0).then_some(pacing_rate);
             }
         }
+    }
+
+    /// Let CUBIC move the window until the next command, as leo-bridge's program does without commands: from the window
+    /// that commands left, or in slow start if there were none.
+    pub fn fall_back(&mut self, now: Nanos, srtt: Nanos) {
+        if self.beneath.is_some() {
+            return;
+        }
+        let mut cubic = Windowed::new(Cubic::new(true));
+        cubic.window.packets = self.window;
+        if self.is_commanded {
+            cubic.window.threshold = self.window.max(2);
+        }
+        cubic.on_start(now, srtt);
+        self.beneath = Some(Box::new(Beneath { cubic, srtt }));
     }
 }
 
@@ -183,6 +211,30 @@ mod tests {
         // RFC 9438 §4.6: "β_cubic SHOULD be set to 0.7".
         assert_eq!((external.window(), external.slow_start_threshold()), (700, 700));
         assert!(external.wants_rate_reduction());
+    }
+
+    #[test]
+    fn in_the_fallback_cubic_goes_on_from_the_commanded_window_until_the_next_command() {
+        let mut external = External::new();
+        external.command(100, 5_000);
+        external.fall_back(RTT, RTT);
+        assert_eq!((external.window(), external.slow_start_threshold()), (100, 100));
+        // 120 % of a window an RTT of 100 ms.
+        assert_eq!(external.pacing_rate(), Some(12 * 100 * 1_448));
+        external.on_congestion(Congestion::Loss, 2 * RTT);
+        external.fall_back(3 * RTT, RTT);
+        assert_eq!(external.window(), 70);
+        external.command(55, 0);
+        external.on_congestion(Congestion::Loss, 4 * RTT);
+        assert_eq!((external.window(), external.pacing_rate()), (55, None));
+    }
+
+    #[test]
+    fn a_fallback_before_the_first_command_is_in_slow_start() {
+        let mut external = External::new();
+        external.fall_back(RTT, RTT);
+        external.on_ack(&ack_of_one(RTT));
+        assert_eq!(external.window(), INITIAL_WINDOW + 1);
     }
 
     #[test]

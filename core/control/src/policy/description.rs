@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::{AgentSpec, ControlError};
+use crate::{AgentSpec, ControlError, KnownRanges};
 
 const FORMAT: &str = "leogym-policy";
 const VERSION: u32 = 1;
@@ -21,20 +21,61 @@ struct Fields {
     observation_dim: usize,
     action_dim: usize,
     interval_ms: f64,
+    /// What the training has seen.
+    #[serde(default)]
+    known_ranges: Option<Ranges>,
+    /// The scheme that takes over beyond them.
+    #[serde(default)]
+    fallback: Option<String>,
     /// Command, seed, commit and so on: an object for human readers.
     #[serde(default)]
     provenance: serde_json::Map<String, serde_json::Value>,
 }
 
+/// Least and most value of each quantity.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ranges {
+    #[serde(default)]
+    rate_mbps: Option<(f64, f64)>,
+    #[serde(default)]
+    rtt_ms: Option<(f64, f64)>,
+    #[serde(default)]
+    loss: Option<(f64, f64)>,
+}
+
+impl Ranges {
+    /// Return the first range that is none, with its rule.
+    fn fault(&self) -> Option<(&'static str, &'static str)> {
+        let positive = |range: &(f64, f64)| range.0 > 0.0 && range.0 <= range.1;
+        let share = |range: &(f64, f64)| range.0 >= 0.0 && range.0 <= range.1 && range.1 <= 1.0;
+        let is_bad = |range: &Option<(f64, f64)>, is_valid: &dyn Fn(&(f64, f64)) -> bool| {
+            range.as_ref().is_some_and(|range| !is_valid(range))
+        };
+        if is_bad(&self.rate_mbps, &positive) {
+            return Some(("known_ranges.rate_mbps", "must be [least, most], above 0"));
+        }
+        if is_bad(&self.rtt_ms, &positive) {
+            return Some(("known_ranges.rtt_ms", "must be [least, most], above 0"));
+        }
+        is_bad(&self.loss, &share).then_some(("known_ranges.loss", "must be [least, most], within 0 and 1"))
+    }
+}
+
+/// What leo-bridge's eBPF program and the simulator have beneath every policy.
+const FALLBACKS: [&str; 1] = ["cubic"];
+
 type IsValid = fn(&serde_json::Value) -> bool;
 
 /// The type of each field and its name in words.
-const TYPES: [(&str, IsValid, &str); 6] = [
+const TYPES: [(&str, IsValid, &str); 8] = [
     ("agent", serde_json::Value::is_string, "the name of a specification"),
     ("spec_version", serde_json::Value::is_u64, "an integer"),
     ("observation_dim", serde_json::Value::is_u64, "an integer"),
     ("action_dim", serde_json::Value::is_u64, "an integer"),
     ("interval_ms", serde_json::Value::is_number, "a number"),
+    ("known_ranges", serde_json::Value::is_object, "an object"),
+    ("fallback", serde_json::Value::is_string, "the name of a scheme"),
     ("provenance", serde_json::Value::is_object, "an object"),
 ];
 
@@ -43,6 +84,8 @@ const TYPES: [(&str, IsValid, &str); 6] = [
 pub(super) struct Description {
     pub(super) spec: AgentSpec,
     pub(super) interval_ns: u64,
+    /// Where the policy steers; anywhere if `None`.
+    pub(super) known_ranges: Option<KnownRanges>,
     /// Provenance as a JSON object.
     pub(super) provenance: String,
 }
@@ -98,8 +141,19 @@ impl Description {
         if !(0.1..=10_000.0).contains(&fields.interval_ms) {
             return fail("interval_ms", format!("must be within 0.1 and 10000, not {}", fields.interval_ms));
         }
+        let ranges = fields.known_ranges;
+        if let Some((field, rule)) = ranges.as_ref().and_then(Ranges::fault) {
+            return fail(field, rule.to_owned());
+        }
+        if let Some(fallback) = fields.fallback.as_deref().filter(|name| !FALLBACKS.contains(name)) {
+            return fail("fallback", format!("must be {}, not {fallback:?}", FALLBACKS.join(", ")));
+        }
+        // A policy that names a fallback alone has seen everything, and falls back only where it is broken.
+        let guards = ranges.is_some() || fields.fallback.is_some();
+        let Ranges { rate_mbps, rtt_ms, loss } = ranges.unwrap_or_default();
         Ok(Self {
             spec,
+            known_ranges: guards.then_some(KnownRanges { rate_mbps, rtt_ms, loss }),
             interval_ns: (fields.interval_ms * 1e6).round() as u64,
             provenance: serde_json::Value::Object(fields.provenance).to_string(),
         })
@@ -146,6 +200,42 @@ mod tests {
             let text = serde_json::Value::Object(without).to_string();
             let error = Description::parse(&text, "policy.json").unwrap_err().to_string();
             assert_eq!(error, format!("policy.json: fields: missing field `{field}`"));
+        }
+    }
+
+    #[test]
+    fn known_ranges_or_a_fallback_guard_the_policy_and_neither_is_needed() {
+        let with = |fields: &str| {
+            let text = GOOD.replace("\"interval_ms\"", &format!("{fields}\"interval_ms\""));
+            Description::parse(&text, "policy.json").map(|description| description.known_ranges)
+        };
+        assert_eq!(with(""), Ok(None));
+        assert_eq!(with(r#""fallback": "cubic", "#), Ok(Some(KnownRanges::default())));
+        let known =
+            with(r#""known_ranges": {"rate_mbps": [10, 500], "loss": [0, 0.01]}, "#).unwrap().unwrap();
+        assert_eq!(
+            (known.rate_mbps, known.rtt_ms, known.loss),
+            (Some((10.0, 500.0)), None, Some((0.0, 0.01)))
+        );
+        for (fields, rule) in [
+            (r#""fallback": "astraea", "#, "fallback: must be cubic, not \"astraea\""),
+            (r#""known_ranges": 7, "#, "known_ranges: must be an object, not 7"),
+            (
+                r#""known_ranges": {"rtt_ms": [9, 5]}, "#,
+                "known_ranges.rtt_ms: must be [least, most], above 0",
+            ),
+            (
+                r#""known_ranges": {"rate_mbps": [0, 5]}, "#,
+                "known_ranges.rate_mbps: must be [least, most], above 0",
+            ),
+            (
+                r#""known_ranges": {"loss": [0, 2]}, "#,
+                "known_ranges.loss: must be [least, most], within 0 and 1",
+            ),
+            (r#""known_ranges": {"rtt": [1, 2]}, "#, "fields: unknown field `rtt`"),
+        ] {
+            let error = with(fields).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("policy.json: {rule}")), "{error}");
         }
     }
 

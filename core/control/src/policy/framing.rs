@@ -45,7 +45,7 @@ impl Message {
     }
 }
 
-/// Whether `bytes` consist of complete fields, also in nested messages, and include the operator sets.
+/// Return whether `bytes` consist of complete fields, also in nested messages, and include the operator sets.
 /// Source: the Protocol Buffers encoding guide; `ModelProto` in the ONNX specification.
 pub(super) fn is_whole(bytes: &[u8]) -> bool {
     let mut operator_sets = false;
@@ -53,7 +53,7 @@ pub(super) fn is_whole(bytes: &[u8]) -> bool {
         && operator_sets
 }
 
-/// Whether a message consists of complete fields; `seen` gets the number of each top-level field.
+/// Return whether a message consists of complete fields; `seen` gets the number of each top-level field.
 fn has_whole_fields(message: Message, mut bytes: &[u8], depth: u32, seen: &mut dyn FnMut(u64)) -> bool {
     while !bytes.is_empty() {
         let Some((field, rest)) = split_field(bytes) else { return false };

@@ -13,7 +13,7 @@ use std::path::Path;
 use description::Description;
 use neural_network::Network;
 
-use crate::{AgentSpec, ControlError};
+use crate::{AgentSpec, AgentState, ControlError, KnownRanges};
 
 /// A policy from a trainer. It is immutable: share it between threads by reference or `Arc`.
 #[derive(Clone, Debug)]
@@ -59,6 +59,16 @@ impl Policy {
         self.description.interval_ns
     }
 
+    /// Where the policy steers: beyond, its flows fall back to CUBIC; `None`: anywhere, whatever it answers.
+    pub const fn known_ranges(&self) -> Option<KnownRanges> {
+        self.description.known_ranges
+    }
+
+    /// The state of a new flow under the policy.
+    pub fn new_state(&self) -> AgentState {
+        AgentState::new(self.spec()).guarded(self.known_ranges())
+    }
+
     /// The `provenance` of `policy.json`, a JSON object.
     pub fn provenance(&self) -> &str {
         &self.description.provenance
@@ -78,5 +88,16 @@ impl Policy {
         assert_eq!(rows * action_dim, actions.len(), "rows of observations and actions");
         assert_eq!(rows * self.memory_dim(), memories.len(), "rows of observations and memories");
         self.network.run(observations, memories, actions);
+        if self.known_ranges().is_none() {
+            return;
+        }
+        // A memory that is not a number would stay so, and the flow could not come back from its fallback.
+        for (action, memory) in
+            actions.chunks_exact(action_dim).zip(memories.chunks_exact_mut(self.memory_dim().max(1)))
+        {
+            if action.iter().any(|value| value.is_nan()) {
+                memory.fill(0.0);
+            }
+        }
     }
 }

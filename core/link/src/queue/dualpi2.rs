@@ -79,7 +79,7 @@ pub struct DualPi2<P> {
     random: Pcg64Mcg,
 }
 
-/// What happens to a packet that leaves a queue.
+/// The fate of a packet that leaves a queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Pass,

@@ -3,7 +3,7 @@
 use leo_transport::{EcnMode, negotiate};
 use serde::Deserialize;
 
-/// What both ends support, or each.
+/// The support of both ends, or of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(
     untagged,

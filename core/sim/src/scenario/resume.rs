@@ -1,4 +1,4 @@
-//! What a flow's sender kept of an earlier connection (RFC 9959).
+//! State that a flow's sender kept of an earlier connection (RFC 9959).
 
 use leo_cc::Saved;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What oracles learn of the simulation: the queues, and how many they are.
+//! The knowledge of oracles: the simulation's queues and their own number.
 
 use super::Simulation;
 use crate::flow::{Flow, Phase};

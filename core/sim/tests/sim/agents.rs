@@ -27,6 +27,7 @@ fn run(spec: AgentSpec, reward: Reward, actions: [f32; 2]) -> Vec<([Vec<f64>; 2]
         series_interval: 0,
         threads: 1,
         normalize_observations: false,
+        known_ranges: None,
     };
     let mut batch = Batch::new(1, settings);
     let mut observations = vec![0.0; 2 * spec.observation_dim()];

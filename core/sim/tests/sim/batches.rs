@@ -31,6 +31,7 @@ impl Arrays {
             series_interval: 0,
             threads,
             normalize_observations: false,
+            known_ranges: None,
         };
         Self {
             batch: Batch::new(size, settings),

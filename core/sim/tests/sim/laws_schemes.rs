@@ -1,4 +1,4 @@
-//! What every scheme must achieve alone, and what distinguishes each, from its paper.
+//! Laws of every scheme alone, and of single schemes from their papers.
 
 use crate::support::{dumbbell, run};
 

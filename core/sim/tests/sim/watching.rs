@@ -38,6 +38,7 @@ fn run(
         series_interval: 0,
         threads: 1,
         normalize_observations: false,
+        known_ranges: None,
     };
     let mut batch = what(Batch::new(1, settings));
     let (dim, fields) = (SPEC.observation_dim(), Report::FIELDS.len());

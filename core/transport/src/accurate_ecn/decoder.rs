@@ -1,13 +1,13 @@
 //! The sender's copies of the receiver's counters (RFC 9768 §3.2.2 and §3.2.3).
 
 use super::option::COUNTER_MASK;
-use super::{ACE_MASK, AccurateFeedback, CE, FIRST_BYTES, FIRST_CEP};
+use super::{ACE_MASK, AccurateFeedback, CE, Counters};
 use crate::SEGMENT_BYTES;
 
 /// The ACE field counts modulo this.
 const CYCLE: u64 = ACE_MASK + 1;
 
-/// What the sender knows about an ACK besides its feedback.
+/// The sender's knowledge about an ACK besides its feedback.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Packets that it newly acknowledges, cumulatively or selectively.
@@ -19,20 +19,12 @@ pub struct Progress {
 }
 
 /// The counters s.cep, s.ceb, s.e0b and s.e1b.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Decoder {
-    cep: u64,
-    /// By ECN bits.
-    bytes: [u64; 4],
+    counters: Counters,
     /// Timestamp of the newest ACK.
     newest_ms: u32,
     heard: Option<AccurateFeedback>,
-}
-
-impl Default for Decoder {
-    fn default() -> Self {
-        Self { cep: FIRST_CEP, bytes: FIRST_BYTES, newest_ms: 0, heard: None }
-    }
 }
 
 impl Decoder {
@@ -50,10 +42,10 @@ impl Decoder {
         }
         self.newest_ms = progress.left_ms;
         let marked_bytes = self.decode_option(&feedback);
-        let least = (u64::from(feedback.ace) + CYCLE - self.cep % CYCLE) % CYCLE;
+        let least = (u64::from(feedback.ace) + CYCLE - self.counters.cep % CYCLE) % CYCLE;
         let marked = safest(least, u64::from(progress.delivered), marked_bytes);
         let marked = marked + self.cycles_that_bytes_reveal(marked) * CYCLE;
-        self.cep += marked;
+        self.counters.cep += marked;
         marked as u32
     }
 
@@ -62,8 +54,8 @@ impl Decoder {
     /// A marked packet that arrives twice acknowledges nothing new: where all ACKs of eight of them are lost, the packets
     /// newly acknowledged do not show them. The counter of bytes does, whichever ACK brings it.
     const fn cycles_that_bytes_reveal(&self, marked: u64) -> u64 {
-        let full = (self.bytes[CE] - FIRST_BYTES[CE]).div_ceil(SEGMENT_BYTES as u64);
-        full.saturating_sub(self.marked_packets() + marked).div_ceil(CYCLE)
+        let full = self.counters.payload_bytes(CE as u8).div_ceil(SEGMENT_BYTES as u64);
+        full.saturating_sub(self.counters.marked_packets() + marked).div_ceil(CYCLE)
     }
 
     /// RFC 9768 §3.2.2.2: "it first checks whether it has already been superseded … by another ACK in which case it ignores
@@ -79,10 +71,10 @@ impl Decoder {
             return None;
         }
         // A counter that never changed is omitted (§3.2.3.3).
-        let mut marked = (self.bytes[CE] == FIRST_BYTES[CE]).then_some(0);
+        let mut marked = (self.counters.payload_bytes(CE as u8) == 0).then_some(0);
         for (ecn, counter) in feedback.option.counters() {
-            let more = counter.wrapping_sub(self.bytes[ecn]) & COUNTER_MASK;
-            self.bytes[ecn] += more;
+            let more = counter.wrapping_sub(self.counters.bytes[ecn]) & COUNTER_MASK;
+            self.counters.bytes[ecn] += more;
             if ecn == CE {
                 marked = Some(more);
             }
@@ -90,17 +82,10 @@ impl Decoder {
         marked
     }
 
-    /// Packets reported as marked.
+    /// The packets and bytes that were reported.
     #[must_use]
-    pub const fn marked_packets(&self) -> u64 {
-        self.cep - FIRST_CEP
-    }
-
-    /// Payload bytes reported to have come with these ECN bits.
-    #[must_use]
-    pub const fn bytes(&self, ecn_bits: u8) -> u64 {
-        let ecn = ecn_bits as usize & CE;
-        self.bytes[ecn] - FIRST_BYTES[ecn]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
     }
 }
 
@@ -166,7 +151,7 @@ mod tests {
             1,
             "a duplicate that was marked"
         );
-        assert_eq!(decoder.marked_packets(), 3);
+        assert_eq!(decoder.counters.marked_packets(), 3);
     }
 
     #[test]
@@ -176,26 +161,26 @@ mod tests {
         let mut take = |packets: usize, delivered, blocks, left_ms| {
             (0..packets).for_each(|_| _ = echo.on_packet(CE as u8, SEGMENT_BYTES));
             decoder.hear(echo.feedback(blocks));
-            (decoder.decode(Progress { delivered, behind: false, left_ms }), echo.marked_packets())
+            (decoder.decode(Progress { delivered, behind: false, left_ms }), echo.counters().marked_packets())
         };
         assert_eq!(take(10, 10, 0, 1), (10, 10));
         // Of 9 marked packets only the last is new, and three SACK blocks leave no room for the option.
         assert_eq!(take(9, 1, 3, 2), (1, 19));
         // The next ACK has the option: 8 packets more than the field alone tells.
         assert_eq!(take(1, 1, 0, 3), (9, 20));
-        assert_eq!(decoder.marked_packets(), 20);
+        assert_eq!(decoder.counters.marked_packets(), 20);
     }
 
     #[test]
     fn an_option_whose_counter_has_wrapped_is_understood() {
         // Appendix A.1: s.ceb = 33,554,433 and ECEB = 1461 are d.ceb = 1460.
         let mut decoder = Decoder::default();
-        decoder.bytes[CE] = 33_554_433;
+        decoder.counters.bytes[CE] = 33_554_433;
         let mut bytes = [0; 4];
         bytes[CE] = 1461;
         let feedback = AccurateFeedback { ace: 0, option: EcnOption::new(&bytes, true, 2) };
         assert_eq!(decoder.decode_option(&feedback), Some(1460));
-        assert_eq!(decoder.bytes(CE as u8), 33_555_893);
+        assert_eq!(decoder.counters.payload_bytes(CE as u8), 33_555_893);
     }
 
     #[test]

@@ -1,35 +1,21 @@
 //! The receiver's counters and what its ACKs say of them (RFC 9768 §3.2).
 
 use super::option::{EcnOption, order_from};
-use super::{ACE_MASK, AccurateFeedback, CE, ECT_0, ECT_1, FIRST_BYTES, FIRST_CEP};
+use super::{ACE_MASK, AccurateFeedback, CE, Counters, ECT_0, ECT_1};
 
 /// RFC 9768 §3.2.2.5.1: an ACK leaves "if 'n' CE marks have arrived since the previous ACK", "'n' SHOULD be 2".
 const MARKS: u32 = 2;
 
 /// The counters r.cep, r.ceb, r.e0b and r.e1b.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Echo {
-    cep: u64,
-    /// By ECN bits.
-    bytes: [u64; 4],
-    /// The bytes in the last option.
-    reported: [u64; 4],
+    counters: Counters,
+    /// The bytes in the last options.
+    reported: Counters,
     /// Whether the last packet was marked.
     was_marked: bool,
     /// Marks since the last ACK.
     unreported_marks: u32,
-}
-
-impl Default for Echo {
-    fn default() -> Self {
-        Self {
-            cep: FIRST_CEP,
-            bytes: FIRST_BYTES,
-            reported: FIRST_BYTES,
-            was_marked: false,
-            unreported_marks: 0,
-        }
-    }
 }
 
 impl Echo {
@@ -39,10 +25,10 @@ impl Echo {
     /// marked control packets and retransmissions"; the byte counters count "TCP payload octets".
     pub const fn on_packet(&mut self, ecn_bits: u8, payload_bytes: u32) -> bool {
         let ecn = ecn_bits as usize & CE;
-        self.bytes[ecn] += payload_bytes as u64;
+        self.counters.bytes[ecn] += payload_bytes as u64;
         let marked = ecn == CE;
         if marked {
-            self.cep += 1;
+            self.counters.cep += 1;
             self.unreported_marks += 1;
         }
         // §3.2.2.5.1, Change-Triggered ACKs: "whenever a data packet marked CE arrives after the previous packet was not
@@ -56,18 +42,18 @@ impl Echo {
     /// value".
     pub fn feedback(&mut self, sack_blocks: usize) -> AccurateFeedback {
         self.unreported_marks = 0;
-        AccurateFeedback { ace: (self.cep & ACE_MASK) as u8, option: self.option(sack_blocks) }
+        AccurateFeedback { ace: (self.counters.cep & ACE_MASK) as u8, option: self.option(sack_blocks) }
     }
 
     /// RFC 9768 §3.2.3.3: an option "on every scheduled ACK if any byte counter has incremented", with "a field for every
     /// byte counter that has changed at some time during the connection"; fields at its end may be omitted, but none
     /// that has changed since the last option.
     fn option(&mut self, sack_blocks: usize) -> EcnOption {
-        let news = |ecn: usize| self.bytes[ecn] != self.reported[ecn];
+        let news = |ecn: usize| self.counters.bytes[ecn] != self.reported.bytes[ecn];
         if !(news(ECT_0) || news(ECT_1) || news(CE)) {
             return EcnOption::default();
         }
-        let used = |ecn: usize| self.bytes[ecn] != FIRST_BYTES[ecn];
+        let used = |ecn: usize| self.counters.payload_bytes(ecn as u8) != 0;
         let order = order_from(used(ECT_1));
         let wanted = order.iter().rposition(|&ecn| used(ecn)).map_or(0, |last| last + 1);
         let needed = order.iter().rposition(|&ecn| news(ecn)).map_or(0, |last| last + 1);
@@ -75,24 +61,17 @@ impl Echo {
             return EcnOption::default();
         };
         let fields = wanted.min(room);
-        let option = EcnOption::new(&self.bytes, used(ECT_1), fields);
+        let option = EcnOption::new(&self.counters.bytes, used(ECT_1), fields);
         for ecn in order.into_iter().take(fields) {
-            self.reported[ecn] = self.bytes[ecn];
+            self.reported.bytes[ecn] = self.counters.bytes[ecn];
         }
         option
     }
 
-    /// Packets that came with CE.
+    /// The packets and bytes that came.
     #[must_use]
-    pub const fn marked_packets(&self) -> u64 {
-        self.cep - FIRST_CEP
-    }
-
-    /// Payload bytes that came with these ECN bits.
-    #[must_use]
-    pub const fn bytes(&self, ecn_bits: u8) -> u64 {
-        let ecn = ecn_bits as usize & CE;
-        self.bytes[ecn] - FIRST_BYTES[ecn]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
     }
 }
 
@@ -119,7 +98,7 @@ mod tests {
             echo.feedback(0).ace
         });
         assert_eq!(aces, [6, 7, 0, 1, 2, 3, 4, 5, 6]);
-        assert_eq!((echo.marked_packets(), echo.bytes(MARK)), (9, 9 * 1448));
+        assert_eq!((echo.counters().marked_packets(), echo.counters().payload_bytes(MARK)), (9, 9 * 1448));
     }
 
     #[test]

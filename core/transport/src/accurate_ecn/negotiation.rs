@@ -1,4 +1,4 @@
-//! What two ends agree on, by the TCP flags of SYN and SYN/ACK (RFC 9768 §3.1).
+//! Agreement of two ends, by the TCP flags of SYN and SYN/ACK (RFC 9768 §3.1).
 
 use leo_cc::EcnMode;
 

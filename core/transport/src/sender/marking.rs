@@ -1,9 +1,9 @@
-//! What ACKs say of marks: accurate ECN (RFC 9768). The classic echo (RFC 3168) is a bit of the ACK.
+//! Marks that ACKs report: accurate ECN (RFC 9768). The classic echo (RFC 3168) is a bit of the ACK.
 
 use leo_cc::{CongestionControl, EcnMode};
 
 use super::Sender;
-use crate::accurate_ecn::{AccurateFeedback, Decoder, Progress};
+use crate::accurate_ecn::{AccurateFeedback, Counters, Decoder, Progress};
 use crate::receiver::AckToSend;
 
 impl Sender {
@@ -22,8 +22,8 @@ impl Sender {
 
     /// The counters of accurate ECN, if in use.
     #[must_use]
-    pub fn decoder(&self) -> Option<&Decoder> {
-        self.accurate_ecn.as_deref()
+    pub fn ecn_counters(&self) -> Option<&Counters> {
+        self.accurate_ecn.as_deref().map(Decoder::counters)
     }
 
     /// Return how many packets `ack`, which delivers `delivered` packets, newly reports as marked.

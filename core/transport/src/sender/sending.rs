@@ -1,4 +1,4 @@
-//! What to send next and when: windows, pacing, bursts, repairs before new data.
+//! Choice and time of the next packet: windows, pacing, bursts, repairs before new data.
 
 use leo_cc::CongestionControl;
 

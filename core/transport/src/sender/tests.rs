@@ -1,4 +1,4 @@
-//! Whether the window limits the sender (RFC 7661, Linux's tcp_is_cwnd_limited), and pausing applications.
+//! Limits by the window (RFC 7661, Linux's tcp_is_cwnd_limited), and pausing applications.
 
 use leo_cc::{Congestion, Context, External};
 

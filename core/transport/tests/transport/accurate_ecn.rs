@@ -2,7 +2,7 @@
 
 use crate::pipe::{Fate, MS, Pipe, Sent, fixed_window};
 use leo_cc::{CongestionControl, Context, Scheme};
-use leo_transport::{Decoder, Nanos, SEGMENT_BYTES};
+use leo_transport::{Counters, Nanos, SEGMENT_BYTES};
 use proptest::prelude::*;
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -67,8 +67,8 @@ impl Path {
     }
 }
 
-fn decoder(pipe: &Pipe) -> &Decoder {
-    pipe.sender.decoder().expect("accurate ECN is in use")
+fn reported(pipe: &Pipe) -> &Counters {
+    pipe.sender.ecn_counters().expect("accurate ECN is in use")
 }
 
 /// Return the true counters, packets and bytes with CE, when the newest ACK that has arrived left.
@@ -85,8 +85,8 @@ proptest! {
         let mut pipe = path.pipe();
         for until in (MS..500 * MS).step_by(MS as usize) {
             pipe.run(until);
-            let decoder = decoder(&pipe);
-            prop_assert_eq!([decoder.marked_packets(), decoder.bytes(CE)], reference(&pipe), "at {} ms", until / MS);
+            let reported = reported(&pipe);
+            prop_assert_eq!([reported.marked_packets(), reported.payload_bytes(CE)], reference(&pipe), "at {} ms", until / MS);
         }
         prop_assert!(path.marks < 0.5 || pipe.feedback.iter().any(|(_, truth)| truth[0] > 0));
     }
@@ -99,7 +99,7 @@ proptest! {
         let mut before = 0;
         for until in (MS..500 * MS).step_by(MS as usize) {
             pipe.run(until);
-            let known = decoder(&pipe).marked_packets();
+            let known = reported(&pipe).marked_packets();
             let [truth, _] = reference(&pipe);
             prop_assert!(known >= truth && known >= before, "{} of {} at {} ms", known, truth, until / MS);
             prop_assert_eq!(known % 8, truth % 8);
@@ -128,9 +128,9 @@ proptest! {
         pipe.run(5_000 * MS);
         let [packets, bytes] = reference(&pipe);
         prop_assert_eq!(bytes, packets * u64::from(SEGMENT_BYTES));
-        prop_assert_eq!(decoder(&pipe).bytes(CE), bytes);
-        prop_assert!(decoder(&pipe).marked_packets() >= packets);
-        prop_assert_eq!(decoder(&pipe).marked_packets() % 8, packets % 8);
+        prop_assert_eq!(reported(&pipe).payload_bytes(CE), bytes);
+        prop_assert!(reported(&pipe).marked_packets() >= packets);
+        prop_assert_eq!(reported(&pipe).marked_packets() % 8, packets % 8);
     }
 }
 
@@ -152,7 +152,7 @@ fn a_lost_run_of_acknowledgements_hides_a_cycle_that_the_option_reveals() {
         pipe.marks = Box::new(|sent| sent.seq % 2 == 0);
         pipe.strips_options = strips_options;
         pipe.run(300 * MS);
-        decoder(&pipe).marked_packets() as i64 - reference(&pipe)[0] as i64
+        reported(&pipe).marked_packets() as i64 - reference(&pipe)[0] as i64
     };
     assert_eq!(known(false), 0);
     assert!(known(true) > 0 && known(true) % 8 == 0, "{}", known(true));
@@ -176,5 +176,5 @@ fn each_mark_is_reported_once_and_reduces_the_window_once_a_round_trip() {
     assert_eq!(threshold, before / 2);
     pipe.run(pipe.now + 2_000 * MS);
     assert_eq!(pipe.sender.scheme().slow_start_threshold(), threshold);
-    assert_eq!((decoder(&pipe).marked_packets(), pipe.reported.len()), (20, 0));
+    assert_eq!((reported(&pipe).marked_packets(), pipe.reported.len()), (20, 0));
 }

@@ -182,7 +182,7 @@ impl Pipe {
     fn arrive(&mut self, event: Event) {
         match event {
             Event::Data { seq, timestamp, echo_ms, answered, marked } => {
-                if self.receiver.echo().is_some() {
+                if self.receiver.ecn_counters().is_some() {
                     self.receiver.on_ecn_bits(if marked { 0b11 } else { 0b01 }, SEGMENT_BYTES);
                 } else if answered || marked {
                     self.receiver.on_ecn(answered, marked);
@@ -219,7 +219,8 @@ impl Pipe {
     fn answer(&mut self, ack: Option<AckToSend>) {
         let Some(ack) = ack else { return };
         if let Some(feedback) = self.receiver.feedback(&ack.sacks) {
-            let counters = self.receiver.echo().map(|echo| [echo.marked_packets(), echo.bytes(0b11)]);
+            let counters = self.receiver.ecn_counters();
+            let counters = counters.map(|truth| [truth.marked_packets(), truth.payload_bytes(0b11)]);
             self.feedback.push((feedback, counters.unwrap_or_default()));
         }
         self.acks.push((ack, self.limited.then(|| self.receiver.edge())));

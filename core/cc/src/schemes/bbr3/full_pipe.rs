@@ -1,4 +1,4 @@
-//! Whether the bandwidth has stopped growing (draft-ietf-ccwg-bbr-06 §5.3.1.2 and §5.3.1.3).
+//! Detection that the bandwidth has stopped growing (draft-ietf-ccwg-bbr-06 §5.3.1.2 and §5.3.1.3).
 
 use crate::Ack;
 

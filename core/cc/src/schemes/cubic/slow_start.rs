@@ -1,4 +1,4 @@
-//! How CUBIC starts: the exits of slow start, and what takes its place.
+//! CUBIC's start: the exits of slow start, and its replacements.
 
 use crate::parts::careful_resume::CarefulResume;
 use crate::parts::hystart::HyStart;

@@ -1,0 +1,117 @@
+"""Run the search and write its table."""
+
+import argparse
+import csv
+import io
+import json
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from leogym.agents.worst_cases.measure import Contestant, measured
+from leogym.agents.worst_cases.search import OBJECTIVES, Found, search
+from leogym.configs import scenario as scenarios
+from leogym.configs.atomic import write_atomically
+from leogym.configs.errors import InputError
+
+FORMAT, VERSION = "leogym-worst-cases", 1
+
+
+def carry_out(flags: argparse.Namespace) -> str:
+    """Carry out the command line; return what to print."""
+    if flags.scenario is not None:
+        return repeated(flags.policy, flags.scenario)
+    return run(
+        flags.policy,
+        objectives=[flags.objective] if flags.objective else list(OBJECTIVES),
+        restarts=flags.restarts,
+        generations=flags.generations,
+        seed=flags.seed,
+        out=flags.out,
+    )
+
+
+def run(
+    text: str, *, objectives: list[str], restarts: int, generations: int, seed: int, out: Path | None
+) -> str:
+    """Search, write ``worst.json``, ``worst.csv`` and a scenario file for each row; return the table."""
+    for name, value in (("--restarts", restarts), ("--generations", generations)):
+        if value < 1:
+            raise InputError(f"worst-cases: {name}: {value}: must be at least 1")
+    contestant = Contestant.of(text)
+    folder = out or Path("runs") / f"worst-{contestant.name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    found = [
+        one
+        for objective in objectives
+        for one in search(contestant, objective, restarts=restarts, generations=generations, seed=seed)
+    ]
+    counts = dict.fromkeys(OBJECTIVES, 0)
+    rows = []
+    for one in found:
+        counts[one.objective] += 1
+        file = folder / f"{one.objective}-{counts[one.objective]}.yaml"
+        write_atomically(file, _scenario_file(one, file.stem))
+        repeat = ["python", "-m", "agents", "worst-cases", text, "--scenario", str(file)]
+        rows.append(
+            {
+                "objective": one.objective,
+                **asdict(one.beside),
+                **one.situation.values(),
+                "command": shlex.join(repeat),
+            }
+        )
+    arguments = ["--restarts", str(restarts), "--generations", str(generations), "--seed", str(seed)]
+    told: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "command": shlex.join(["python", "-m", "agents", "worst-cases", text, *arguments]),
+        "scheme": contestant.name,
+        "known_ranges": None if contestant.policy is None else contestant.policy.known_ranges,
+        "seed": seed,
+        "rows": rows,
+    }
+    write_atomically(folder / "worst.json", (json.dumps(told, indent=2) + "\n").encode())
+    lines = io.StringIO()
+    writer = csv.DictWriter(lines, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_atomically(folder / "worst.csv", lines.getvalue().encode())
+    return f"{table(contestant.name, found)}\n\ntable: {folder / 'worst.csv'}  scenarios: {folder}"
+
+
+def repeated(text: str, file: Path) -> str:
+    """Return what a scheme gets in the scenario ``file``, as one line of JSON."""
+    [beside] = measured(Contestant.of(text), [scenarios.load(file)])
+    return json.dumps(asdict(beside))
+
+
+def table(name: str, found: list[Found]) -> str:
+    """Return a Markdown table of the worst situations."""
+    head = (
+        "| power / oracle's | lowest share / oracle's | capacity, Mbit/s | base RTT, ms | every | outage "
+        f"| buffer | loss | jitter | flows | {name}: utilization, inflation | fallbacks |"
+    )
+    lines = [head, "|---" * 12 + "|"]
+    for one in found:
+        at, got = one.situation, one.beside
+        power, share = f"{got.relative_power:.2f}", f"{got.relative_share:.2f}" if at.flows > 1 else "–"
+        if one.objective == "power":
+            power = f"**{power}**"
+        else:
+            share = f"**{share}**"
+        lines.append(
+            f"| {power} | {share} | {at.least_rate_mbps:g} to {at.rate_mbps:g} "
+            f"| {at.rtt_ms:g} to {at.most_rtt_ms:g} | {at.period_s:g} s | {at.outage_ms:g} ms "
+            f"| {at.buffer_bdp:g} BDP | {at.loss:.2%} | {at.jitter_us / 1e3:.1f} ms | {at.flows} "
+            f"| {got.utilization:.2f}, {got.delay_inflation:.2f} | {got.fallbacks} |"
+        )
+    return "\n".join(lines)
+
+
+def _scenario_file(one: Found, name: str) -> bytes:
+    data = json.loads(one.situation.scenario(name).to_json())
+    return yaml.safe_dump(data, sort_keys=False).encode()
