@@ -423,7 +423,8 @@ impl Controller {
                 return;
             }
             if self.is_bursty() || now < self.path.jumped_s + JUMP_S {
-                // Bursts hide the answer to a drain, and no queue grows as fast as a path changes. What we take as the base may contain a queue.
+                // Bursts hide the answer to a drain, and no queue grows as fast as a path changes. What we take as the
+                // base may contain a queue.
                 self.path.rebase();
                 self.phase = Phase::Drain { until_s: now + self.path.base_s, rate: 0.9 * self.rate };
             } else {

@@ -9,8 +9,8 @@ const REMEMBERED: usize = 256;
 /// every cycle; a drift of the orbit is slower.
 const AGEING_PER_S: f64 = 0.01;
 
-/// The same for means of several intervals, whose minimum is the lower the longer they scatter, and for the floor, which
-/// follows no queue.
+/// The same for means of several intervals, whose minimum is the lower the longer they scatter, and for the floor,
+/// which follows no queue.
 const SCATTERED_AGEING_PER_S: f64 = 0.035;
 const FLOOR_AGEING_PER_S: f64 = 0.001;
 

@@ -1,16 +1,16 @@
-//! Beside a flow that fills the buffer: how it is told from a longer path and from a queue of our own, and what share we hold.
+//! Beside a flow that fills the buffer: how it is told from a longer path and from our own queue, and our share.
 
 use super::*;
 
-/// Longest time beside a flow that fills the buffer; then a loss ends it, and the queue tells whether it still is there.
+/// Time beside a flow that fills the buffer; then a loss ends it, and the queue tells whether it is still there.
 const COMPETING_S: f64 = 20.0;
 
 /// Least length in s, and depth, of a drain that checks whether there is a queue.
 const CHECK_S: f64 = 0.05;
 const CHECK_DEPTH: f64 = 0.4;
 
-/// Beside a flow that fills the buffer: growth per s at `COMPETING_SHARE` of the capacity, decrease at a loss there, and the time
-/// after it in which other losses do not count, in s.
+/// Beside a flow that fills the buffer: growth per s at `COMPETING_SHARE` of the capacity, decrease at a loss there,
+/// and the time after it in which other losses do not count, in s.
 const COMPETING_SHARE: f64 = 0.6;
 const COMPETING_GROWTH: f64 = 0.045;
 const COMPETING_DECREASE: f64 = 0.13;
