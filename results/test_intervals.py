@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from leogym.results.intervals import SUMMARY_COLUMNS, interval, summarize
+from leogym.results.intervals import SUMMARY_COLUMNS, interval, median_interval, summarize
 
 
 def rows(**columns: list[object]) -> pl.DataFrame:
@@ -41,6 +41,14 @@ def test_two_values_have_an_interval_within_them() -> None:
 def test_the_same_values_and_seed_give_the_same_interval() -> None:
     values = [1.0, 4.0, 2.0, 8.0, 5.0]
     assert interval(values, seed=3) == interval(values, seed=3)
+
+
+def test_a_median_s_interval_does_not_reach_one_value_far_off() -> None:
+    values = [*np.linspace(1.0, 2.0, 14), 100.0]
+    found = median_interval(values, seed=1)
+    assert found.mean == np.median(values)
+    assert 1.0 <= found.low < found.mean < found.high <= 2.0
+    assert math.isnan(median_interval([3.0], seed=1).low)
 
 
 def test_the_interval_covers_the_true_mean_about_as_often_as_it_says() -> None:

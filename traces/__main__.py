@@ -1,4 +1,4 @@
-"""The command line: ``python -m traces list|build|check|export|import|synth|calibrate|plot``."""
+"""The command line: ``python -m traces list|build|check|export|import|synth|calibrate|recover|plot``."""
 
 import argparse
 import json
@@ -16,6 +16,7 @@ from leogym.configs.machine import require_at_a_time
 from leogym.configs.progress import Progress
 from leogym.traces import listed, plot
 from leogym.traces.calibrate import command as calibrate
+from leogym.traces.calibrate import recover_command as recover
 from leogym.traces.capacity import settings as capacity_spec
 from leogym.traces.formats import cli as exchange_cli
 from leogym.traces.orbit import places
@@ -127,6 +128,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     exchange_cli.add(commands)
     synth.add(commands)
     calibrate.add(commands)
+    recover.add(commands)
 
     draw = commands.add_parser(
         "plot", help="draw a path trace", examples=("sd-ny-bp --out path.png", "path.csv --out globe.html")
@@ -257,6 +259,7 @@ def main(program: str = PROGRAM) -> int:
         "shared": shared.run,
         "synth": synth.run,
         "calibrate": calibrate.run,
+        "recover": recover.run,
         **exchange_cli.RUNS,
     }
     try:

@@ -113,5 +113,5 @@ def table(name: str, found: list[Found]) -> str:
 
 
 def _scenario_file(one: Found, name: str) -> bytes:
-    data = json.loads(one.situation.scenario(name).to_json())
+    data = one.situation.scenario(name).model_dump(mode="json", exclude_defaults=True)
     return yaml.safe_dump(data, sort_keys=False).encode()

@@ -11,14 +11,14 @@ from typing import Any
 
 import leosim
 
-from leogym import agents, traces
+from leogym import traces
 from leogym.agents.worst_cases.situation import SCHEME
 from leogym.configs.errors import InputError
 from leogym.configs.nearest import instead
 from leogym.configs.scenario import Scenario
 
 ORACLE = "oracle"
-TRAINED = Path(agents.__file__).parent / "trained"
+TRAINED = Path(__file__).resolve().parents[1] / "trained"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(?:[-.][a-z0-9]+)*$")]
 Sentence = Annotated[str, Field(pattern=r"^\S.*\.$")]
 AUTHORS = "-authors"
 """Suffix of schemes that use the authors' own weights, imported by a user."""
+Centre = Literal["mean", "median"]
 Over = Literal["each", "mean", "max", "min", "deviation"]
 
 
@@ -74,6 +75,8 @@ class Claim(Strict):
     """Selects scenarios of the suite; default: all."""
     over: Over = "each"
     """Where it must hold: in each scenario, for their mean, highest or lowest, or deviation over runs."""
+    centre: Centre = "mean"
+    """The statistic over repeats, as in the paper's figure."""
     flows: list[Annotated[int, Field(ge=0)]] | None = None
     """Flow numbers; default: the scheme's flows."""
     window_s: tuple[Finite, Finite] | None = Field(default=None, strict=False)

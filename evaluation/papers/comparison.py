@@ -10,10 +10,10 @@ from leogym.configs.suite import Value as GridValue
 from leogym.evaluation.papers.claim import Claim, Part
 from leogym.evaluation.papers.kinds import AnyClaim, Bound, Ordering, Ratio, Trend, Value
 from leogym.evaluation.papers.measures import MEASURES
-from leogym.evaluation.papers.readings import NotRun, Reading, chosen_by, mean_of, read
+from leogym.evaluation.papers.readings import NotRun, Reading, chosen_by, interval_of, mean_of, read
 from leogym.evaluation.papers.region import Outcome, Region, above
 from leogym.evaluation.recorded.results import Results
-from leogym.results.intervals import Interval, interval, seed_of
+from leogym.results.intervals import Interval, seed_of
 
 EQUAL = 0.02
 """Values whose relative difference (to the lower one) is smaller count as equal."""
@@ -103,8 +103,8 @@ def _above(upper: Reading, lower: Reading) -> Outcome:
     differences = [upper.samples[repeat] - lower.samples[repeat] for repeat in shared]
     if not differences:
         return "undecided"
-    usual = float(np.mean([lower.samples[repeat] for repeat in shared]))
-    found = interval(differences, seed_of(upper.scheme, lower.scheme, str(upper.seed)))
+    usual = float((np.mean if lower.centre == "mean" else np.median)([lower.samples[one] for one in shared]))
+    found = interval_of(upper.centre, differences, seed_of(upper.scheme, lower.scheme, str(upper.seed)))
     return above(found, EQUAL * abs(usual))
 
 
@@ -147,7 +147,8 @@ def _quotient(upper: Reading, lower: Reading) -> Reading:
     scheme = upper.scheme if same else f"{upper.scheme} / {lower.scheme}"
     places = (upper.scenario, lower.scenario)
     scenario = upper.scenario if places[0] == places[1] else " / ".join(places)
-    return Reading(scheme, scenario, upper.place, samples, seed_of(str(upper.seed), str(lower.seed)))
+    seed = seed_of(str(upper.seed), str(lower.seed))
+    return Reading(scheme, scenario, upper.place, samples, seed, upper.centre)
 
 
 def _trends(results: Results, claim: Trend, backend: str) -> list[Compared]:
@@ -194,7 +195,8 @@ def _change(readings: list[Reading], along: str) -> Reading:
     label = f"change from {along} {places.min():g} to {places.max():g}"
     others = [f"{key} {value}" for key, value in _others(first, along).items()]
     label += f", {', '.join(others)}" if others and len(readings) == len(by_place) else ""
-    return Reading(first.scheme, label, None, samples, seed_of(first.scheme, label, str(first.seed)))
+    seed = seed_of(first.scheme, label, str(first.seed))
+    return Reading(first.scheme, label, None, samples, seed, first.centre)
 
 
 def _others(reading: Reading, along: str) -> dict[str, GridValue]:
@@ -208,6 +210,11 @@ def _shown(claim: Claim) -> Callable[[str, Interval], Ours]:
 
 
 def _places(readings: list[Reading]) -> Callable[[Reading], str]:
-    """Return a function that labels readings by scenario where there are several."""
+    """Return a function that labels readings by scenario where there are several, and medians as such."""
     several = len({one.scenario for one in readings}) > 1
-    return lambda one: f", {one.scenario}" if several or one.place is None else ""
+
+    def told(one: Reading) -> str:
+        where = f", {one.scenario}" if several or one.place is None else ""
+        return where + (", median" if one.centre == "median" else "")
+
+    return told

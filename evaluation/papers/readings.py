@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from leogym.evaluation.papers.claim import AUTHORS, Claim, Part
+from leogym.evaluation.papers.claim import AUTHORS, Centre, Claim, Part
 from leogym.evaluation.papers.measures import MEASURES, Samples, of_runs
 from leogym.evaluation.papers.selection import Chosen, Place, choose
 from leogym.evaluation.recorded.results import Results
-from leogym.results.intervals import Interval, interval, seed_of
+from leogym.results.intervals import Interval, interval, median_interval, seed_of
 
 
 class NotRun(Exception):
@@ -27,11 +27,17 @@ class Reading:
     """None for a value over several scenarios."""
     samples: Samples
     seed: int
+    centre: Centre = "mean"
 
     @property
     def interval(self) -> Interval:
-        """The mean over repeats with its 95 % interval, as in ``summary.csv``."""
-        return interval(list(self.samples.values()), self.seed)
+        """The mean over repeats with its 95 % interval, as in ``summary.csv``, or the median with its own."""
+        return interval_of(self.centre, list(self.samples.values()), self.seed)
+
+
+def interval_of(centre: Centre, values: list[float], seed: int) -> Interval:
+    """Return the interval of a statistic over repeats."""
+    return (interval if centre == "mean" else median_interval)(values, seed)
 
 
 def read(results: Results, claim: Claim, part: Part, scheme: str, backend: str) -> list[Reading]:
@@ -80,7 +86,8 @@ def mean_of(readings: Sequence[Reading]) -> Reading:
     samples = {repeat: float(np.mean([one.samples[repeat] for one in readings])) for repeat in sorted(shared)}
     first = readings[0]
     label = f"mean of {len(readings)}"
-    return Reading(first.scheme, label, None, samples, seed_of(first.scheme, label, str(first.seed)))
+    seed = seed_of(first.scheme, label, str(first.seed))
+    return Reading(first.scheme, label, None, samples, seed, first.centre)
 
 
 def _deviation_of(readings: Sequence[Reading]) -> Reading:
@@ -131,4 +138,5 @@ def _of_scenario(
         chosen.place,
         {repeat: value * scale for repeat, value in samples.items()},
         seed_of(suite, chosen.name, scheme, backend, metric),
+        claim.centre,
     )

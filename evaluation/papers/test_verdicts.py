@@ -109,6 +109,21 @@ def test_a_bound_agrees_where_all_intervals_lie_on_its_side(at_least: float, out
     assert told(results({"a": 5}), kind="bound", schemes=["a"], at_most=at_least).outcome == mirrored
 
 
+def with_one_far_off(found: Results) -> Results:
+    """Return the results with a goodput of 50 in the last repeat."""
+    far = pl.when(pl.col("repeat") == 4).then(50.0).otherwise(pl.col("goodput_mbps"))
+    return Results(found.folder, found.description, found.runs.with_columns(far.alias("goodput_mbps")))
+
+
+def test_a_median_over_repeats_does_not_follow_one_run_and_is_called_so() -> None:
+    found = with_one_far_off(results({"a": 5}))
+    claim = {"kind": "value", "schemes": ["a"], "value": 5, "tolerance": 0.1}
+    assert told(found, **claim).ours[0].text.startswith("14.0 [")
+    ours = told(found, centre="median", **claim).ours[0]
+    assert ours.text.startswith("5.0 [")
+    assert ours.label.endswith(", median")
+
+
 @pytest.mark.parametrize(("b", "outcome"), [(4, "agrees"), (4.999, "agrees"), (6, "differs"), (5, "differs")])
 def test_an_order_agrees_where_one_is_above_the_other_in_every_repeat(b: float, outcome: str) -> None:
     found = told(results({"a": 5, "b": b, "c": 1}), kind="ordering", order=["a", ["b", "c"]])

@@ -8,12 +8,18 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from leogym.configs.units import NS_PER_S
+from leogym.configs.units import NS_PER_MS, NS_PER_S
 from leogym.traces.calibrate.measured import Floats, Ints
 from leogym.traces.calibrate.observed import Observed, Sample
 
 LAGS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0)
 _FEWEST_PAIRS = 8
+_WINDOW_NS = 240 * NS_PER_MS
+"""Jitter is averaged over this much, so that what is drawn anew every 20 ms hardly counts."""
+_NEAREST_NS, _FARTHEST_NS = NS_PER_S // 2, 7 * NS_PER_S
+_TINY = 0.05  # of the mean jitter, so that windows without any have a logarithm
+_SWINGS_S = np.geomspace(0.3, 100, 400)
+_NO_SWING_S = 5.0
 
 
 def kolmogorov_smirnov(one: Floats, other: Floats) -> float:
@@ -115,6 +121,49 @@ def jitter_correlation(parts: tuple[Sample, ...], lags: Ints) -> float:
         one.append(own[:-lag][same])
         other.append(own[lag:][same])
     return _correlation(np.stack([np.concatenate(one), np.concatenate(other)], axis=1)) if one else 0.0
+
+
+def swing(parts: tuple[Sample, ...], every_ns: Ints) -> tuple[float, float]:
+    """Return how far the jitter's slow factor swings (deviation of its logarithm), and over how many s.
+
+    Of the logarithms of windows' means: their covariance at lags beyond what else correlates is that of the
+    factor's logarithm, c exp(-lag / s), whatever distribution it multiplies.
+    """
+    lengths = np.maximum(np.rint(_WINDOW_NS / every_ns).astype(np.int64), 1).tolist()
+    found = [_windows(part, length) for part, length in zip(parts, lengths, strict=True)]
+    if not found or min(one.shape[1] for one in found) < 3:
+        return 0.0, _NO_SWING_S
+    mean = np.concatenate([one.ravel() for one in found]).mean()
+    logs = [np.log(one + _TINY * mean) if mean > 0 else np.zeros_like(one) for one in found]
+    whole = np.concatenate([one.ravel() for one in logs])
+    lags_s, covariances, pairs = [], [], []
+    for one, length, ns in zip(logs, lengths, every_ns.tolist(), strict=True):
+        centred = one - whole.mean()
+        window_ns = length * ns
+        for lag in range(-(-_NEAREST_NS // window_ns), min(_FARTHEST_NS // window_ns + 1, one.shape[1])):
+            products = centred[:, :-lag] * centred[:, lag:]
+            lags_s.append(lag * window_ns / NS_PER_S)
+            covariances.append(products.mean())
+            pairs.append(products.size)
+    if not lags_s:
+        return 0.0, _NO_SWING_S
+    faded = np.exp(-np.array(lags_s) / _SWINGS_S[:, None])
+    weight, seen = np.array(pairs), np.array(covariances)
+    # Covariances of short swings are tiny at all lags here: no swing exceeds what the windows vary.
+    scale = ((weight * seen * faded).sum(axis=1) / (weight * faded**2).sum(axis=1)).clip(0, whole.var())
+    best = int((weight * (seen - scale[:, None] * faded) ** 2).sum(axis=1).argmin())
+    if scale[best] == 0:
+        return 0.0, _NO_SWING_S
+    return float(np.sqrt(scale[best])), float(_SWINGS_S[best])
+
+
+def _windows(part: Sample, length: int) -> Floats:
+    """Return the means of windows of ``length`` values, shape (slots, windows)."""
+    slots = np.split(part.values, np.flatnonzero(np.diff(part.slot)) + 1)
+    count = min(len(slot) for slot in slots) // length
+    if count == 0:
+        return np.zeros((len(slots), 0))
+    return np.stack([slot[: count * length].reshape(count, length).mean(axis=1) for slot in slots])
 
 
 def _correlation(pairs: Floats) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.configs.units import NS_PER_MS
 from leogym.traces.calibrate import distance
 from leogym.traces.calibrate.measured import Floats, Measured, simulated
 from leogym.traces.calibrate.observed import Observed, Sample, frames_apart, observe
@@ -29,7 +29,6 @@ _VALUES = ((21, 100), (11, 50), (6, 20), (3, 0))
 _LEAST_JITTER_NS = 20 * NS_PER_MS
 _WHOLE_BINS = 0.8  # a burst of n - 0.8 bins touches n, wherever in a frame it begins
 _MOST_APART = 24
-_FADED = (0.05, 0.95)  # of the jitter's correlation from half a second to five
 
 
 @dataclass(frozen=True)
@@ -102,6 +101,7 @@ def fit(
     tables = _tables(data)
     wanted = _statistics(data, tables, like)
     fields = {name: np.array(value) for name, value in wanted.items()}
+    late: list[dict[str, Floats]] = []
     for number in range(rounds):
         parameters = _terminal(fields, start, data, like)
         model = observe(
@@ -109,7 +109,7 @@ def fit(
         )
         seen = _statistics(model, tables, like, wanted)
         drawn = _drawn_statistics(model, wanted)
-        # Smaller steps at the end average the noise of the model's draws.
+        # Smaller steps at the end, and their mean, average the noise of the model's draws.
         step = 1.0 if number < (rounds + 1) // 2 else 0.5
         fields = {
             name: _moved(
@@ -117,6 +117,10 @@ def fit(
             )
             for name, value in fields.items()
         }
+        if step < 1:
+            late.append(fields)
+    if late:
+        fields = {name: np.mean([one[name] for one in late], axis=0) for name in fields}
     errors = _errors(data, tables, like, wanted)
     found = [
         Parameter(name, tuple(np.atleast_1d(value).tolist()), tuple(np.atleast_1d(errors[name]).tolist()))
@@ -165,18 +169,12 @@ def _statistics(
             found[field] = np.array(distance.slot_correlation(data.series[name]))
     if "jitter_ms" in data.series:
         every = np.array(data.every_ns)
-        lags_ns = (_jitter_every_ns(like), NS_PER_S // 2, 5 * NS_PER_S)
-        near, half_second, five_seconds = (
-            distance.jitter_correlation(
-                data.series["jitter_ms"], np.maximum(np.rint(lag_ns / every).astype(np.int64), 1)
-            )
-            for lag_ns in lags_ns
+        lags = np.maximum(np.rint(_jitter_every_ns(like) / every).astype(np.int64), 1)
+        found["round_trip.jitter_correlation"] = np.array(
+            distance.jitter_correlation(data.series["jitter_ms"], lags)
         )
-        found["round_trip.jitter_correlation"] = np.array(near)
-        # Roughly: the fit corrects both.
-        found["round_trip.swing"] = np.array(2 * max(half_second, 0.0))
-        faded = np.clip(five_seconds / max(half_second, 1e-3), *_FADED)
-        found["round_trip.swing_s"] = np.array(-4.5 / np.log(faded))
+        swing, swing_s = distance.swing(data.series["jitter_ms"], every)
+        found["round_trip.swing"], found["round_trip.swing_s"] = np.array(swing), np.array(swing_s)
     if "apart_ms" in data.samples and len(data.samples["apart_ms"].values):
         found["frames.apart"] = frames_apart(data.samples["apart_ms"].values, _MOST_APART)
         found["frames.burst_ms"] = _burst_ms(data.samples["burst_ms"].values, like)
@@ -271,7 +269,12 @@ def _errors(
         for name, value in _statistics(again, tables, like, wanted).items():
             draws[name].append(value)
     return {
-        name: np.std(draws[name], axis=0) if draws[name] else np.full(np.shape(value), np.nan)
+        name: np.std(draws[name], axis=0)
+        if draws[name]
+        # Of a correlation with the slot before (Bartlett, 1946). The others need slots in their order, too.
+        else np.sqrt((1 - value**2) / len(present))
+        if name.endswith(("capacity_correlation", "base_correlation"))
+        else np.full(np.shape(value), np.nan)
         for name, value in wanted.items()
     }
 

@@ -8,14 +8,14 @@ import yaml
 from leogym.configs.errors import InputError, reports_input_errors
 from leogym.configs.units import NS_PER_MS, NS_PER_S
 from leogym.traces.__main__ import main
-from leogym.traces.calibrate import distance, measured
+from leogym.traces.calibrate import distance, measured, recovery
 from leogym.traces.calibrate.fit import fit
 from leogym.traces.calibrate.measured import Capacity, made, of_series, probed, simulated
-from leogym.traces.calibrate.observed import observe
+from leogym.traces.calibrate.observed import Sample, observe
 from leogym.traces.capacity import terminal
 from leogym.traces.capacity.columns import OneWay
 from leogym.traces.capacity.span import Grid
-from leogym.traces.capacity.starlink import Starlink
+from leogym.traces.capacity.starlink import Starlink, _jitter_ms
 from leogym.traces.formats import series as rows
 
 GRID = Grid(15 * NS_PER_S)
@@ -90,6 +90,39 @@ def test_the_distance_is_that_of_scipy():
     assert distance.by_chance(100, 100) == pytest.approx(1.358 * 0.02**0.5)
 
 
+@pytest.mark.parametrize("table", [(1.0, 2.0), (0.0, 1.0, 2.0, 3.0, 5.0, 9.0)])
+def test_how_far_the_jitter_swings_shows_whatever_it_multiplies(table):
+    own = terminal.RoundTrip(
+        base_ms=(10.0, 10.0), jitter_ms=table, jitter_correlation=0.6, swing=0.5, swing_s=2.0
+    )
+    slots = [_jitter_ms(np.random.default_rng(slot), 700, own) for slot in range(200)]
+    part = Sample(np.concatenate(slots), np.repeat(np.arange(200), 700))
+    swing, swing_s = distance.swing((part,), np.array([20 * NS_PER_MS]))
+    # 2,800 s are 700 independent values of the factor.
+    assert swing == pytest.approx(0.5, rel=0.1)
+    assert swing_s == pytest.approx(2.0, rel=0.25)
+
+
+def test_jitter_that_does_not_swing_has_none():
+    still = Sample(np.ones(1400), np.repeat(np.arange(2), 700))
+    assert distance.swing((still,), np.array([20 * NS_PER_MS]))[0] == 0
+    assert distance.swing((), np.zeros(0, dtype=np.int64))[0] == 0
+
+
+def test_what_all_fits_have_in_common_is_bias_and_the_rest_shrinks_with_more_data():
+    truth = np.array([1.0, 3.0])
+    found = recovery.of_fits("x", truth, [np.array([1.1, 3.3]), np.array([0.9, 3.1])])
+    # Errors .1, .3, .1, .1 of a mean of 2; the mean fit is 1, 3.2; variances .02 and .02.
+    assert found.error == pytest.approx(0.075)
+    assert found.bias == pytest.approx(0.05)
+    assert found.spread == pytest.approx(0.02**0.5 / 2)
+    unbiased = recovery.of_fits("x", truth, [np.array([1.1, 3.0]), np.array([0.9, 3.0])])
+    assert unbiased.needs == pytest.approx(unbiased.spread**2 / 0.05**2)
+    biased = recovery.of_fits("x", truth, [np.array([1.1, 3.3]), np.array([1.1, 3.4])])
+    assert np.isnan(biased.needs), "no data help against a bias of more than 5 %"
+    assert np.isnan(recovery.of_fits("x", truth, [truth]).spread)
+
+
 def _trace(folder, name, slots=8, **about):
     series = made(Starlink(GRID, 1, _known(), with_base=True), slots)
     head = {"name": name, "reattach_s": 15.0, "reattach_phase_s": 0.0, "provenance": "drawn", **about}
@@ -129,6 +162,36 @@ def test_the_command_writes_parameters_that_synth_takes_and_a_picture(tmp_path, 
         json.loads(trace.read_text().splitlines()[0][2:])["capacity"]["terminal"]["about"]
         == made_from["about"]
     )
+
+
+def test_recover_shows_each_fields_error(tmp_path, monkeypatch, capsys):
+    truth = tmp_path / "truth.yaml"
+    truth.write_text(yaml.safe_dump(json.loads(_known().model_dump_json())))
+    monkeypatch.setattr(measured, "FEWEST_SIMULATED", 8)
+    assert _run(monkeypatch, "recover", truth, "--slots", 8, "--repeats", 1) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("1 times 8 slots of 15 s (0.0 h)")
+    for field in ("downlink.capacity_mbps", "uplink.gap_ms", "round_trip.base_ms", "frames.apart"):
+        assert field in told
+    # The truth has no jitter, so that no error is relative to it.
+    [line] = [line for line in told.splitlines() if "jitter_ms" in line]
+    assert line.split() == ["round_trip.jitter_ms"]
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        (["--slots", "7"], "recover: --slots: must be from 8 to 20,000, not 7"),
+        (["--repeats", "0"], "recover: --repeats: must be from 1 to 100, not 0"),
+        (["--seed", "-1"], "recover: --seed: must be at least 0, not -1"),
+        (["nowhere"], "model: 'nowhere': neither a file nor a known terminal"),
+    ],
+)
+def test_recovers_bad_input_is_one_line_and_exit_status_2(words, rule, monkeypatch, capsys):
+    assert _run(monkeypatch, "recover", *words) == 2
+    error = capsys.readouterr().err
+    assert rule in error
+    assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,17 @@
-//! The ECN bits of a packet (RFC 3168, RFC 9768).
+//! The ECN bits of a packet (RFC 3168, RFC 9768), and PSH (RFC 9293).
 
 use leo_link::Codepoint;
 
 /// The codepoint of the IP header (the two low bits), and ECE, CWR and AE of the TCP header, which are the ACE field with
-/// accurate ECN (RFC 9768 §3.2.2).
+/// accurate ECN (RFC 9768 §3.2.2). Beside them, data have PSH.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ecn(u8);
 
 const ECHO: u8 = 1 << ACE_SHIFT;
 const ANSWER: u8 = 2 << ACE_SHIFT;
 const ACE_SHIFT: u32 = 2;
+const ACE: u8 = 7;
+const PUSH: u8 = 1 << 5;
 
 impl Ecn {
     /// Create the bits of a data packet with this codepoint; `answers` sets CWR.
@@ -30,10 +32,21 @@ impl Ecn {
         Self(ace << ACE_SHIFT)
     }
 
+    /// Set PSH if `pushes`.
+    #[inline]
+    pub const fn pushing(self, pushes: bool) -> Self {
+        Self(self.0 | (pushes as u8 * PUSH))
+    }
+
+    #[inline]
+    pub const fn pushes(self) -> bool {
+        self.0 & PUSH != 0
+    }
+
     /// The ACE field.
     #[inline]
     pub const fn ace(self) -> u8 {
-        self.0 >> ACE_SHIFT
+        (self.0 >> ACE_SHIFT) & ACE
     }
 
     #[inline]
@@ -76,6 +89,16 @@ impl Ecn {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn psh_stands_beside_the_other_bits() {
+        for (codepoint, answers) in [(Codepoint::NotEct, false), (Codepoint::Ect1, true)] {
+            let data = Ecn::of_data(codepoint, answers);
+            assert_eq!((data.pushing(true).pushes(), data.pushing(false)), (true, data));
+            assert_eq!(data.pushing(true).ace(), data.ace());
+            assert_eq!(data.pushing(true).codepoint(), codepoint);
+        }
+    }
 
     #[test]
     fn the_ace_field_is_ae_cwr_and_ece() {

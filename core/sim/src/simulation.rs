@@ -35,6 +35,8 @@ pub struct Simulation {
     ports: Vec<Port>,
     events: EventQueue,
     recorder: Recorder,
+    /// Whether data carry PSH.
+    pushes: bool,
     /// The monitor interval; `next_tick` is its next end.
     interval: Nanos,
     next_tick: Nanos,
@@ -77,6 +79,7 @@ impl Simulation {
             paths,
             ports,
             events,
+            pushes: scenario.push,
             interval,
             next_tick: interval,
         })
@@ -265,6 +268,9 @@ impl Simulation {
     fn received(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
+        if packet.ecn.pushes() {
+            flow.receiver.on_push();
+        }
         let ack = if flow.plain {
             flow.receiver.on_data(self.now, packet.seq, packet.timestamp, packet.left_ms(self.now))
         } else {
@@ -349,6 +355,7 @@ impl Simulation {
         if !self.flows[index].plain {
             self.look_around(index);
         }
+        let pushes = self.pushes && self.flows[index].oracle.is_none();
         let flow = &mut self.flows[index];
         let path = flow.routes.path();
         let link_index = self.paths.first(path) as usize;
@@ -378,7 +385,7 @@ impl Simulation {
                 }
                 let bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
                 let ecn = if plain { Ecn::default() } else { flow.ecn_of(transmit.retransmission) };
-                send(link, transmit.seq, bytes, ecn);
+                send(link, transmit.seq, bytes, ecn.pushing(pushes && transmit.pushes));
             }
             if !plain {
                 flow.rest(self.now);

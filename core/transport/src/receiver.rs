@@ -53,6 +53,8 @@ pub struct Receiver {
     hole: u64,
     singly: u32,
     compressed: u32,
+    /// The next packet carries PSH.
+    pushed: bool,
     duplicates: u64,
     /// The next ACK reports a duplicate.
     duplicate: bool,
@@ -84,6 +86,7 @@ impl Receiver {
             hole: u64::MAX,
             singly: 0,
             compressed: 0,
+            pushed: false,
             duplicates: 0,
             duplicate: false,
             window,
@@ -142,6 +145,13 @@ impl Receiver {
         }
     }
 
+    /// Note that the packet that [`Receiver::on_data`] gets next carries PSH. Linux's tcp_cleanup_rbuf
+    /// acknowledges it as soon as it is read (since 6.6 and the stable kernels of 2023, also one of full size).
+    #[inline]
+    pub const fn on_push(&mut self) {
+        self.pushed = true;
+    }
+
     /// Count the ECN bits and payload bytes of the packet that [`Receiver::on_data`] gets next.
     pub fn on_ecn_bits(&mut self, ecn_bits: u8, payload_bytes: u32) {
         if let Some(echo) = &mut self.accurate_ecn
@@ -182,6 +192,7 @@ impl Receiver {
 
     #[inline]
     fn take(&mut self, now: Nanos, seq: u64, timestamp: Nanos) -> Option<AckToSend> {
+        let pushed = std::mem::take(&mut self.pushed);
         if seq == self.next && self.out_of_order.is_empty() {
             self.next += 1;
             if self.unacknowledged == 0 {
@@ -189,7 +200,7 @@ impl Receiver {
             }
             self.unacknowledged += 1;
             // RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment".
-            if self.unacknowledged >= 2 || self.quick > 0 {
+            if self.unacknowledged >= 2 || self.quick > 0 || pushed {
                 return Some(self.acknowledge(now));
             }
             self.deadline = now + DELAYED_ACK;
@@ -308,6 +319,20 @@ mod tests {
         assert_eq!(receiver.next_timer(), NEVER);
         assert_eq!(receiver.on_data(2, 18, 9, 0), None);
         assert_eq!(receiver.on_timer(2 + DELAYED_ACK).map(|ack| ack.cumulative), Some(19));
+    }
+
+    #[test]
+    fn a_packet_with_psh_is_acknowledged_at_once_unless_it_is_behind_a_hole() {
+        let mut receiver = warmed_up();
+        receiver.on_push();
+        assert_eq!(receiver.on_data(0, 16, 0, 0).map(|ack| ack.cumulative), Some(17));
+        assert_eq!(receiver.on_data(1, 17, 0, 0), None, "it is said of one packet");
+        receiver.window.set_rtt(40 * MILLISECOND);
+        for seq in 19..22 {
+            receiver.on_data(2, seq, 0, 0);
+        }
+        receiver.on_push();
+        assert_eq!(receiver.on_data(3, 22, 0, 0), None, "nothing is read");
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub struct Transmit {
     pub seq: u64,
     /// Whether it has been sent before.
     pub retransmission: bool,
+    /// Whether it carries PSH: the receiver acknowledges it at once.
+    pub pushes: bool,
 }
 
 /// Totals since the connection began, in packets.
@@ -106,8 +108,9 @@ pub struct Sender {
     delivery: DeliveryRate,
     rack: Rack,
     pacer: Pacer,
-    /// Packets left in the current burst.
+    /// Packets left in the current burst, and whether it has several.
     burst_left: u32,
+    burst_is_several: bool,
     last_sent: Nanos,
     state: State,
     undo: Undo,
@@ -151,6 +154,7 @@ impl Sender {
             rack: Rack::default(),
             pacer: Pacer::default(),
             burst_left: 0,
+            burst_is_several: false,
             last_sent: 0,
             state: State::Open,
             undo: Undo::default(),

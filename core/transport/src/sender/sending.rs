@@ -22,6 +22,7 @@ impl Sender {
         let repair = self.board.first_to_retransmit();
         if self.burst_left == 0 {
             self.burst_left = self.begin_burst(now, repair)?;
+            self.burst_is_several = self.burst_left > 1;
         }
         self.burst_left -= 1;
         let transmit = match repair {
@@ -29,6 +30,12 @@ impl Sender {
             _ => self.send_new(now),
         };
         Some(transmit)
+    }
+
+    /// Whether a packet carries PSH. Linux's __tcp_transmit_skb sets it on the last packet of each burst of
+    /// several, and tcp_push on the last that the application has written.
+    const fn pushes(&self, seq: u64) -> bool {
+        (self.burst_is_several && self.burst_left == 0) || seq + 1 == self.supply.written()
     }
 
     const fn may_repair(&self) -> bool {
@@ -138,7 +145,7 @@ impl Sender {
         if idle || matches!(self.tail, Tail::Unarmed | Tail::Probe(_)) {
             self.arm_tail(now);
         }
-        Transmit { seq, retransmission: false }
+        Transmit { seq, retransmission: false, pushes: self.pushes(seq) }
     }
 
     pub(super) fn retransmit(&mut self, now: Nanos, seq: u64) -> Transmit {
@@ -151,7 +158,7 @@ impl Sender {
         if self.tail == Tail::Unarmed {
             self.arm_tail(now);
         }
-        Transmit { seq, retransmission: true }
+        Transmit { seq, retransmission: true, pushes: self.pushes(seq) }
     }
 
     #[inline]

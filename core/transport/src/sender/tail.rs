@@ -19,6 +19,7 @@ impl Sender {
     #[cold]
     pub(super) fn send_probe(&mut self, now: Nanos) -> Transmit {
         self.probe_due = false;
+        self.burst_is_several = false;
         let last = self.board.next() - 1;
         let retransmission = !self.has_new();
         self.probe = Some(Probe { until: self.board.next(), retransmission });

@@ -3,7 +3,7 @@
 use leo_cc::{Congestion, Context, External};
 
 use super::*;
-use crate::{Receiver, SackBlocks};
+use crate::{Receiver, SEGMENT_BYTES, SackBlocks};
 
 const MS: Nanos = 1_000_000;
 
@@ -238,4 +238,20 @@ fn an_acknowledgement_of_several_packets_tells_the_rtt_of_the_first_and_schemes_
     let ack = AckToSend { cumulative: 2, sacks: SackBlocks::default(), echo: 0, left_ms: 0, marked: false };
     assert_eq!(sender.on_ack(53 * MS, &ack), Some(53 * MS));
     assert_eq!((sender.rtt().smoothed(), sender.rtt().min()), (53 * MS, 50 * MS));
+}
+
+#[test]
+fn the_last_packet_of_a_burst_of_several_pushes_and_the_last_that_is_written() {
+    // Linux's __tcp_transmit_skb and tcp_push. A packet per ms leaves in bursts of two.
+    let pushes = |sender: &mut Sender, now| -> Vec<bool> {
+        std::iter::from_fn(|| sender.transmit(now)).map(|sent| sent.pushes).collect()
+    };
+    let mut paced = external(1_000, 1_448_000);
+    send_all(&mut paced, 0);
+    let later: Vec<bool> = (1..10).flat_map(|ms| pushes(&mut paced, ms * MS)).collect();
+    assert!(later.chunks_exact(2).all(|pair| pair == [false, true]), "{later:?}");
+    // No burst exceeds half the window: each packet leaves alone.
+    assert_eq!(pushes(&mut external(2, 0), 0), [false, false]);
+    let mut transfer = external(2, 0).with_transfer(2 * u64::from(SEGMENT_BYTES));
+    assert_eq!(pushes(&mut transfer, 0), [false, true]);
 }

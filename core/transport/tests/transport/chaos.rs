@@ -127,12 +127,13 @@ proptest! {
         there in trouble(),
         back in trouble(),
         marking in prop_oneof![Just(0), Just(u64::MAX / 100), Just(u64::MAX / 2)],
-        seed in any::<u64>(),
+        (seed, pushes) in any::<(u64, bool)>(),
     ) {
         let mut data = Chaos::new(there, seed, TROUBLE_ENDS);
         let mut acks = Chaos::new(back, !seed, TROUBLE_ENDS);
         let mut pipe = Pipe::new(scheme, move |sent: Sent| data.fate(sent.at), move |at| acks.fate(at));
         pipe.serialisation = SERIALISATION;
+        pipe.pushes = pushes;
         let mut marks = Pcg64Mcg::seed_from_u64(seed ^ 1);
         pipe.marks = Box::new(move |_| marks.next_u64() < marking);
         // Pipe::run checks timers, order and counts at each event.
@@ -175,7 +176,7 @@ proptest! {
         bytes in prop_oneof![1_u64..20_000, 1_u64..2_000_000],
         rmem in buffer(),
         wmem in buffer(),
-        seed in any::<u64>(),
+        (seed, pushes) in any::<(u64, bool)>(),
     ) {
         let mut data = Chaos::new(there, seed, TROUBLE_ENDS);
         let mut acks = Chaos::new(back, !seed, TROUBLE_ENDS);
@@ -185,6 +186,7 @@ proptest! {
         }
         let mut pipe = Pipe::of(sender, move |sent: Sent| data.fate(sent.at), move |at| acks.fate(at));
         pipe.serialisation = SERIALISATION;
+        pipe.pushes = pushes;
         if let Some(rmem) = rmem {
             pipe.limit(ReceiveWindow::new(rmem));
         }

@@ -51,6 +51,8 @@ pub struct Pipe {
     pub feedback: Vec<(AccurateFeedback, [u64; 2])>,
     /// Indices of the ACKs that have arrived.
     pub arrived: Vec<usize>,
+    /// Whether data carry PSH where Linux's do.
+    pub pushes: bool,
     /// Whether the path removes the AccECN option.
     pub strips_options: bool,
     events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
@@ -68,7 +70,7 @@ pub struct Pipe {
 /// Events at equal times run in the order of scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    Data { seq: u64, timestamp: Nanos, echo_ms: u32, answered: bool, marked: bool },
+    Data { seq: u64, timestamp: Nanos, echo_ms: u32, answered: bool, marked: bool, pushes: bool },
     Ack(usize),
 }
 
@@ -106,6 +108,7 @@ impl Pipe {
             acks: Vec::new(),
             feedback: Vec::new(),
             arrived: Vec::new(),
+            pushes: false,
             strips_options: false,
             events: BinaryHeap::new(),
             order: 0,
@@ -181,7 +184,10 @@ impl Pipe {
 
     fn arrive(&mut self, event: Event) {
         match event {
-            Event::Data { seq, timestamp, echo_ms, answered, marked } => {
+            Event::Data { seq, timestamp, echo_ms, answered, marked, pushes } => {
+                if pushes {
+                    self.receiver.on_push();
+                }
                 if self.receiver.ecn_counters().is_some() {
                     self.receiver.on_ecn_bits(if marked { 0b11 } else { 0b01 }, SEGMENT_BYTES);
                 } else if answered || marked {
@@ -245,7 +251,8 @@ impl Pipe {
             let marked = !transmit.retransmission && (self.marks)(sent);
             for delay in (self.data)(sent) {
                 let (seq, timestamp, echo_ms) = (sent.seq, self.now, self.echo_ms);
-                let data = Event::Data { seq, timestamp, echo_ms, answered, marked };
+                let pushes = self.pushes && transmit.pushes;
+                let data = Event::Data { seq, timestamp, echo_ms, answered, marked, pushes };
                 self.schedule(self.free_at + delay, data);
             }
         }
