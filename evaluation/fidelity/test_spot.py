@@ -17,8 +17,10 @@ VARIANTS = {
     "geometry",
     "geometry-orbit",
     "geometry-pair",
+    "leo-single-others",
     "leotcp-parking-lot-buffers",
     "responsiveness-heavy-loss",
+    "static-links",
 }
 """Variants of other suites, which have the spot checks."""
 PAPERS = [name for name in suites.shipped() if not name.startswith("fidelity")]

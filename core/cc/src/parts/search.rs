@@ -200,15 +200,16 @@ mod tests {
     }
 
     #[test]
-    fn when_it_finds_the_capacity_a_queue_of_four_to_five_round_trips_has_grown() {
+    fn when_it_finds_the_capacity_a_queue_of_some_four_round_trips_has_grown() {
         // While the queue grows, what was sent one current RTT ago is what has been delivered until now. So the
-        // equations see only how much the RTT has grown within their window: in a fluid, 26 % come with 4.3 RTTs queued.
+        // equations see only how much the RTT has grown within their window: in a fluid, 26 % come with 4.3 RTTs queued. Bins
+        // are .35 RTTs long, so that it is a little earlier or later.
         for rate in [200, 777, 3_000] {
             let acks = acks(rate, 14);
             let mut search = Search::default();
             let exit = acks.iter().find(|ack| search.exits(ack)).expect("it ends slow start");
             let queued = f64::from(exit.in_flight) / rate as f64 - 1.0;
-            assert!((4.2..4.9).contains(&queued), "{rate}: {queued}");
+            assert!((3.9..4.8).contains(&queued), "{rate}: {queued}");
         }
     }
 
