@@ -113,7 +113,7 @@ def test_rllib_trains_checkpoints_exports_and_resumes(agent, tmp_path, weights):
     assert len(more) > len(steps)
     after = exported(run)
     assert not np.array_equal(after, before)
-    # The difference of small updates, more of them the more steps were sampled: the weights were restored, not redrawn.
+    # Small updates, the more of them the more steps were sampled: the weights were restored, not redrawn.
     assert np.abs(after - before).max() < 0.1 * (more[-1] - steps[-1]) / 32
 
 
