@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from leogym.agents.orbit import train as training
-from leogym.agents.orbit.evolution import Evolution
 from leogym.agents.orbit.settings import RANGES, OrbitSettings
+from leogym.agents.training.evolution import Evolution
 from leogym.agents.training.run_folder import RunFolder
 from leogym.configs import suite
 from leogym.configs.sampling import AstraeaSampling

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.agents.orbit.evolution import Evolution
 from leogym.agents.orbit.settings import OrbitSettings
 from leogym.agents.training.episode_batch import Episodes
+from leogym.agents.training.evolution import Evolution
 from leogym.agents.training.onnx_export import perceptron
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder

@@ -1,4 +1,4 @@
-"""Whether a candidate is fit to run: finite, bounded and cheap on observations from all over their range."""
+"""Checks of a candidate: it must be finite, bounded and cheap on observations from all over their range."""
 
 import tempfile
 import time
@@ -14,7 +14,7 @@ from leogym.agents.search.grammar import Program
 ROWS = 512
 STEPS = 40
 LARGEST_MEMORY = 1e6
-"""What a memory may hold after `STEPS` decisions."""
+"""The largest value that a memory may have after `STEPS` decisions."""
 
 
 def fault(program: Program, files: Mapping[str, bytes]) -> str | None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from leogym.agents.orbit.evolution import Evolution, Vector
 from leogym.agents.search import checking
 from leogym.agents.search.grammar import Program, as_yaml
 from leogym.agents.search.graph import network
+from leogym.agents.training.evolution import Evolution, Vector
 from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
 
 REJECTED = -1e3

@@ -62,7 +62,7 @@ def _name(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Beside:
-    """What a scheme gets in one situation, absolutely and relative to the oracle."""
+    """The result of a scheme in one situation, absolutely and relative to the oracle."""
 
     power: float
     """Sum of the flows' normalized goodput over their mean delay inflation."""

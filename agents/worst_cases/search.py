@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leogym.agents.orbit.evolution import Evolution
+from leogym.agents.training.evolution import Evolution
 from leogym.agents.worst_cases.measure import Beside, Contestant, measured
 from leogym.agents.worst_cases.situation import Situation, Vector, axes
 
@@ -19,7 +19,7 @@ SPREAD = 0.8
 
 @dataclass(frozen=True)
 class Objective:
-    """What to make small."""
+    """A measure that the search makes small."""
 
     name: str
     of: Callable[[Beside], float]
@@ -39,7 +39,6 @@ class Found:
     objective: str
     situation: Situation
     beside: Beside
-    evaluations: int
 
     @property
     def value(self) -> float:
@@ -76,8 +75,7 @@ def search(
             values = np.where(np.isfinite(values), values, 1.0)
             index = int(np.argmin(values))
             if worst is None or values[index] < worst.value:
-                done = (generations * restart + 1) * POPULATION
-                worst = Found(objective, situations[index], results[index], done)
+                worst = Found(objective, situations[index], results[index])
             evolution.learn(points, -values - _beyond(points))
         if worst is not None:
             found.append(worst)

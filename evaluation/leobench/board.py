@@ -34,7 +34,7 @@ _THRESHOLDS = np.linspace(0, 1, 101)
 
 @dataclass(frozen=True)
 class Gap:
-    """How far the simulator is from a real kernel on the runs that both ran."""
+    """The gap between the simulator and a real kernel on the runs that both ran."""
 
     tier: str
     kernel: float

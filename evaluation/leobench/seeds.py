@@ -1,4 +1,4 @@
-"""Whether two entries keep their order: both judged on several judge seeds."""
+"""The order of two entries, judged on several judge seeds."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -141,7 +141,6 @@ def _run(monkeypatch, *words):
 def test_the_command_writes_parameters_that_synth_takes_and_a_picture(tmp_path, monkeypatch, capsys):
     data, out, picture = _trace(tmp_path, "mine.csv"), tmp_path / "mine.yaml", tmp_path / "fit.svg"
     monkeypatch.setattr(measured, "FEWEST_SIMULATED", 8)
-    monkeypatch.setattr("leogym.traces.calibrate.fit.ROUNDS", 1)
     words = ("calibrate", data, "--hold-out", "--out", out, "--picture", picture)
     assert _run(monkeypatch, *words) == 0
     told = capsys.readouterr().out

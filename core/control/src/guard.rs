@@ -28,7 +28,7 @@ const LEAST_RTT_S: f64 = 5.0;
 /// A packet's bytes beside its payload: `rate_mbps` counts whole IP packets.
 const HEADER_BYTES: f64 = 52.0;
 
-/// What a policy has seen in its training, as least and most value. No range: any value.
+/// The ranges of a policy's training, as least and most value. No range: any value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct KnownRanges {
     /// The flow's delivery rate in Mbit/s, in whole IP packets.

@@ -162,7 +162,7 @@ impl Controller {
         self.queue_range_s = (f64::MAX, 0.0);
     }
 
-    /// Grow and yield to loss so that our share of the highest rate tends to half.
+    /// Grow and yield to loss so that our share of the highest rate tends to [`COMPETING_SHARE`].
     pub(super) fn compete(&mut self, tuning: &Tuning, now: f64, queue: f64, limit: f64) {
         let Phase::Compete { until_s, mut deaf_until_s, mut empty, mut watched_s } = self.phase else {
             return;
