@@ -253,8 +253,6 @@ class Scenario(Strict):
     """Timing noise of the hosts: each ACK is delayed by up to this much."""
     handshake: bool = False
     """Whether TCP flows start with a handshake; otherwise their connections already exist."""
-    push: bool = False
-    """Whether the last packet of a burst carries PSH and is acknowledged at once, as in Linux since 6.6."""
     links: Annotated[dict[str, Link], Field(min_length=1)]
     """At least one."""
     flows: Annotated[list[Flow], Field(min_length=1)]

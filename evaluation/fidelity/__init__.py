@@ -12,8 +12,6 @@ from leogym.evaluation.fidelity.bounds import BOUNDS as BOUNDS
 from leogym.evaluation.fidelity.bounds import CLASSIC_MARKS as CLASSIC_MARKS
 from leogym.evaluation.fidelity.bounds import CROWDS as CROWDS
 from leogym.evaluation.fidelity.bounds import DRAWS as DRAWS
-from leogym.evaluation.fidelity.bounds import LOW_MARKS as LOW_MARKS
-from leogym.evaluation.fidelity.bounds import LOW_QUEUEING_MS as LOW_QUEUEING_MS
 from leogym.evaluation.fidelity.bounds import QUEUEING as QUEUEING
 from leogym.evaluation.fidelity.bounds import RATIO as RATIO
 from leogym.evaluation.fidelity.bounds import RATIOS as RATIOS

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import leosim
@@ -137,9 +136,6 @@ def main() -> int:
     )
     parser.add_argument("what", nargs="*", metavar="SCHEME", help="schemes (default: all), or: record FOLDER")
     parser.add_argument("--runs", action="store_true", help="show every run: simulator / kernel")
-    parser.add_argument(
-        "--push", action="store_true", help="receivers acknowledge what carries PSH at once, as the kernel's"
-    )
     parser.add_argument("--keep", action="store_true", help="record: keep the runs that FOLDER does not have")
     options = parser.parse_args()
     if options.what[:1] == ["record"]:
@@ -148,17 +144,16 @@ def main() -> int:
         print("\n".join(str(path) for path in record(Path(options.what[1]), keep=options.keep)))
         return 0
     console = Console()
-    simulated = partial(compare, push=options.push)
     chosen = options.what or list(leosim.schemes())
     runs = [run for one in golden.shipped() for run in one.runs if run.scheme in chosen]
     if options.runs:
-        _print_runs(console, simulated(runs))
+        _print_runs(console, compare(runs))
     console.print(f"Simulator against Linux {kernel()}, medians over runs of one flow", highlight=False)
-    console.print(table(fidelity(chosen, push=options.push)))
+    console.print(table(fidelity(chosen)))
     for scheme in chosen:
         if scheme in BEYOND:
             console.print(f"* {scheme}: {BEYOND[scheme][1]}", highlight=False)
-    shared = simulated([run for run in runs if len(run.flows) > 1 and run.suite != BOTTLENECKS])
+    shared = compare([run for run in runs if len(run.flows) > 1 and run.suite != BOTTLENECKS])
     for one in sharing(shared):
         console.print(
             f"{one.scheme}: goodput ratio of two flows {one.simulator:.2f}, on the kernel "
@@ -167,7 +162,7 @@ def main() -> int:
         )
     for suite in (QUEUES, *STRICT):
         bound, draws = (STRICT_QUEUEING, STRICT_DRAWS) if suite in STRICT else (QUEUEING, 1)
-        for one in queueing(simulated(redrawn([run for run in runs if run.suite == suite], draws))):
+        for one in queueing(compare(redrawn([run for run in runs if run.suite == suite], draws))):
             console.print(
                 f"{one.scheme} on {one.scenario}: {one.simulator_ms:.1f} ms of queueing, on the kernel "
                 f"{one.kernel_ms:.1f} ms (means over {one.runs} runs and {one.runs // draws} on the kernel)"
@@ -181,7 +176,7 @@ def main() -> int:
                     highlight=False,
                 )
     bottlenecks = [run for run in runs if run.suite == BOTTLENECKS]
-    for one in crossings(simulated(redrawn(bottlenecks, DRAWS))):
+    for one in crossings(compare(redrawn(bottlenecks, DRAWS))):
         console.print(
             f"{one.scheme} on {one.scenario}: a flow over all bottlenecks gets {one.simulator:.3f} times the "
             f"goodput of flows over one, on the kernel {one.kernel:.3f} (means over {one.runs} runs and "

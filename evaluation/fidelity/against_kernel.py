@@ -66,9 +66,9 @@ class Comparison:
         return float(np.median(np.abs(ours[:both] - theirs[:both]) / np.maximum(theirs[:both], 1)))
 
 
-def compare(runs: Sequence[GoldenRun], *, push: bool = False) -> list[Comparison]:
-    """Simulate the kernel's runs; ``push``: what carries PSH is acknowledged at once, as on the kernel."""
-    logs = _logs([run.scenario.model_copy(update={"push": push}) for run in runs])
+def compare(runs: Sequence[GoldenRun]) -> list[Comparison]:
+    """Simulate the kernel's runs."""
+    logs = _logs([run.scenario for run in runs])
     return [
         Comparison(one, _figures(log), sum(link["marked_packets"] for link in log.links))
         for one, log in zip(runs, logs, strict=True)

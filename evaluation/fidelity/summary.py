@@ -33,9 +33,9 @@ class Fidelity:
     cwnd_median: float
 
 
-def fidelity(schemes: Collection[str], *, push: bool = False) -> list[Fidelity]:
+def fidelity(schemes: Collection[str]) -> list[Fidelity]:
     """Return the fidelity of the schemes that the golden files have, in the given order."""
-    return [found for scheme in schemes if (found := _of_scheme(scheme, push)) is not None]
+    return [found for scheme in schemes if (found := _of_scheme(scheme)) is not None]
 
 
 def of_results(results: Results) -> list[Fidelity]:
@@ -72,9 +72,9 @@ def summary(scheme: str, compared: Sequence[Comparison]) -> Fidelity:
 
 
 @cache
-def _of_scheme(scheme: str, push: bool) -> Fidelity | None:
+def _of_scheme(scheme: str) -> Fidelity | None:
     if scheme not in leosim.schemes():
         return None
     paths = [path for name in SINGLES if (path := golden.FOLDER / f"{name}.json").exists()]
     runs = [run for path in paths for run in golden.read(path).runs if run.scheme == scheme]
-    return summary(scheme, compare(runs, push=push)) if runs else None
+    return summary(scheme, compare(runs)) if runs else None

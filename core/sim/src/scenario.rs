@@ -64,9 +64,6 @@ pub struct Scenario {
     /// Whether TCP flows start with a handshake. Otherwise connections already exist.
     #[serde(default)]
     pub handshake: bool,
-    /// Whether the last packet of a burst carries PSH, and receivers acknowledge it at once.
-    #[serde(default)]
-    pub push: bool,
     /// Links, sorted by name.
     pub links: std::collections::BTreeMap<String, LinkSpec>,
     /// Flows.

@@ -35,8 +35,6 @@ pub struct Simulation {
     ports: Vec<Port>,
     events: EventQueue,
     recorder: Recorder,
-    /// Whether data carry PSH.
-    pushes: bool,
     /// The monitor interval; `next_tick` is its next end.
     interval: Nanos,
     next_tick: Nanos,
@@ -79,7 +77,6 @@ impl Simulation {
             paths,
             ports,
             events,
-            pushes: scenario.push,
             interval,
             next_tick: interval,
         })
@@ -355,7 +352,7 @@ impl Simulation {
         if !self.flows[index].plain {
             self.look_around(index);
         }
-        let pushes = self.pushes && self.flows[index].oracle.is_none();
+        let pushes = self.flows[index].oracle.is_none();
         let flow = &mut self.flows[index];
         let path = flow.routes.path();
         let link_index = self.paths.first(path) as usize;

@@ -77,7 +77,8 @@ fn random_loss_that_stops_cubic_leaves_bbr_its_rate() {
 
 #[test]
 fn bbr3_cruises_with_an_empty_queue_and_probes_for_more_every_few_seconds() {
-    // draft-ietf-ccwg-bbr §5.3.3: DOWN, CRUISE, REFILL, UP; 2 to 3 s between probes.
+    // draft-ietf-ccwg-bbr §5.3.3: DOWN, CRUISE, REFILL, UP; 2 to 3 s between probes. ProbeRTT, every 5 s, begins
+    // the wait anew, so there are one or two probes between two of it.
     let log = run(&dumbbell(100.0, 25.0, 60.0, &["bbr3"]), 100 * MS);
     let flow = &log.flows[0];
     assert!(flow.normalized_goodput > 0.95 && flow.loss_rate < 0.01, "{flow:?}");
@@ -86,7 +87,7 @@ fn bbr3_cruises_with_an_empty_queue_and_probes_for_more_every_few_seconds() {
     assert!(short > 0.6, "{short}");
     let pacing = &log.flow_series.pacing_mbps[20..];
     let probes = pacing.windows(2).filter(|pair| pair[1] > 115.0 && pair[0] < 115.0).count();
-    assert!((14..=24).contains(&probes), "{probes}");
+    assert!((11..=24).contains(&probes), "{probes}");
 }
 
 #[test]

@@ -58,9 +58,9 @@ fn with_the_default_send_buffer_larger_receive_buffers_do_not_help() {
         let other = geo(rmem.clone(), json!(WMEM));
         assert!((other / found - 1.0).abs() < 0.05, "{rmem}: {other}");
     }
-    // The buffer is the limit: half the buffer carries half as much.
+    // The buffer is the limit: of half the buffer, too, 2/3 to all are in flight.
     let half = geo(json!([4_096, 131_072, 12_582_912]), json!([4_096, 16_384, 2_097_152]));
-    assert!((found / half - 2.0).abs() < 0.4, "{half}");
+    assert!((18.6..28.0).contains(&half), "{half}");
 }
 
 #[test]

@@ -109,11 +109,11 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
             parts.push((500 * MS, 20 * MS, 50, true));
             parts
         }),
-        any::<(u64, bool, bool)>(),
+        any::<(u64, bool)>(),
         prop_oneof![Just(0.0), 0.0..500.0],
         prop::collection::vec((0.0..duration_s, any::<[prop::sample::Index; 3]>()), 0..3),
     )
-        .prop_map(move |(links, flows, parts, (seed, handshake, push), jitter, reroutes)| {
+        .prop_map(move |(links, flows, parts, (seed, handshake), jitter, reroutes)| {
             let names: Vec<String> = (0..links.len()).map(|index| format!("link{index}")).collect();
             let mut flows: Vec<Value> = flows
                 .into_iter()
@@ -148,7 +148,6 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
                 "seed": seed,
                 "host_jitter_us": jitter,
                 "handshake": handshake,
-                "push": push,
                 "links": links,
                 "flows": flows,
                 "events": events,

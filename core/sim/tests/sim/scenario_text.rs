@@ -169,7 +169,7 @@ fn every_rule_of_the_scenario_is_named_with_its_field() {
         (
             r#""name": "two""#,
             r#""name": "t\nwo", "bad\nkey": 1"#,
-            "scenario: line 1 column 28: unknown field `bad key`, expected one of `name`, `duration_s`, `seed`, `host_jitter_us`, `handshake`, `push`, `links`, `flows`, `events`",
+            "scenario: line 1 column 28: unknown field `bad key`, expected one of `name`, `duration_s`, `seed`, `host_jitter_us`, `handshake`, `links`, `flows`, `events`",
         ),
     ];
     for (from, to, expected) in cases {

@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 fn cubic_alone() {
     insta::assert_snapshot!(alone("cubic"), @r"
     cwnd 111 118 132 103 110 115 122 129 99 117 129 133 110 125 132 100 118 129 133 111
-    cubic: sent 33253 delivered 33165 lost 12 retransmitted 12 timeouts 0
-    link: offered 33253 delivered 33165 dropped 12 lost 0 queued 43 in flight 33
+    cubic: sent 33254 delivered 33165 lost 12 retransmitted 12 timeouts 0
+    link: offered 33254 delivered 33165 dropped 12 lost 0 queued 44 in flight 33
     ");
 }
 
 #[test]
 fn cubic_without_hystart_alone() {
     insta::assert_snapshot!(alone("cubic-nohystart"), @r"
-    cwnd 95 108 113 118 126 133 109 124 132 100 118 129 133 111 125 132 101 118 129 134
+    cwnd 95 108 113 118 126 133 109 124 132 100 118 129 133 111 125 132 102 119 130 134
     cubic-nohystart: sent 33458 delivered 33165 lost 193 retransmitted 193 timeouts 0
     link: offered 33458 delivered 33165 dropped 194 lost 0 queued 66 in flight 33
     ");
@@ -26,31 +26,31 @@ fn cubic_without_hystart_alone() {
 fn cubic_with_half_of_hystart_alone() {
     let both = ["cubic-hystart-delay", "cubic-hystart-train"].map(alone).join("\n");
     insta::assert_snapshot!(both, @r"
-    cwnd 114 107 113 118 125 132 108 123 131 98 117 128 133 109 124 132 100 118 129 133
-    cubic-hystart-delay: sent 33311 delivered 33165 lost 47 retransmitted 47 timeouts 0
-    link: offered 33311 delivered 33165 dropped 47 lost 0 queued 66 in flight 33
+    cwnd 114 107 113 118 125 132 108 123 131 98 117 129 133 109 125 132 100 118 129 133
+    cubic-hystart-delay: sent 33310 delivered 33165 lost 47 retransmitted 47 timeouts 0
+    link: offered 33310 delivered 33165 dropped 47 lost 0 queued 65 in flight 33
 
     cwnd 111 118 132 103 110 115 122 129 99 117 129 133 110 125 132 100 118 129 133 111
-    cubic-hystart-train: sent 33253 delivered 33165 lost 12 retransmitted 12 timeouts 0
-    link: offered 33253 delivered 33165 dropped 12 lost 0 queued 43 in flight 33
+    cubic-hystart-train: sent 33254 delivered 33165 lost 12 retransmitted 12 timeouts 0
+    link: offered 33254 delivered 33165 dropped 12 lost 0 queued 44 in flight 33
     ");
 }
 
 #[test]
 fn cubic_with_hystart_plus_plus_alone() {
     insta::assert_snapshot!(alone("cubic-hystartpp"), @r"
-    cwnd 101 109 113 121 128 94 114 127 133 106 122 131 95 115 128 133 107 123 131 97
-    cubic-hystartpp: sent 33293 delivered 33165 lost 65 retransmitted 65 timeouts 0
-    link: offered 33293 delivered 33165 dropped 65 lost 0 queued 30 in flight 33
+    cwnd 101 109 113 121 128 94 114 127 133 106 122 131 95 115 128 133 107 123 131 98
+    cubic-hystartpp: sent 33294 delivered 33165 lost 65 retransmitted 65 timeouts 0
+    link: offered 33294 delivered 33165 dropped 65 lost 0 queued 31 in flight 33
     ");
 }
 
 #[test]
 fn cubic_with_rapid_start_alone() {
     insta::assert_snapshot!(alone("cubic-rapidstart"), @r"
-    cwnd 138 110 117 120 127 134 112 126 132 103 120 130 116 113 127 133 105 121 130 93
-    cubic-rapidstart: sent 33585 delivered 33186 lost 339 retransmitted 339 timeouts 0
-    link: offered 33585 delivered 33186 dropped 339 lost 0 queued 27 in flight 33
+    cwnd 138 109 116 119 126 133 111 125 132 102 119 130 134 112 126 132 103 120 130 118
+    cubic-rapidstart: sent 33607 delivered 33100 lost 338 retransmitted 338 timeouts 0
+    link: offered 33607 delivered 33186 dropped 338 lost 0 queued 50 in flight 33
     ");
 }
 
@@ -59,16 +59,16 @@ fn cubic_with_careful_resume_alone() {
     let mut scenario = dumbbell(20.0, 20.0, 20.0, &["cubic-resume"]);
     scenario["flows"][0]["resume"] = json!({"cwnd_packets": 67, "rtt_ms": 40});
     insta::assert_snapshot!(digest(&run(&scenario, SECOND)), @r"
-    cwnd 106 115 119 125 132 106 122 131 95 115 128 133 107 123 131 98 116 128 133 109
-    cubic-resume: sent 33358 delivered 33203 lost 80 retransmitted 80 timeouts 0
-    link: offered 33358 delivered 33203 dropped 80 lost 0 queued 42 in flight 33
+    cwnd 106 115 119 125 132 106 122 131 95 116 128 133 107 123 131 98 116 128 133 109
+    cubic-resume: sent 33357 delivered 33203 lost 80 retransmitted 80 timeouts 0
+    link: offered 33357 delivered 33203 dropped 80 lost 0 queued 41 in flight 33
     ");
 }
 
 #[test]
 fn cubic_with_search_alone() {
     insta::assert_snapshot!(alone("cubic-search"), @r"
-    cwnd 95 108 113 118 126 133 109 124 132 100 118 129 133 111 125 132 101 118 129 134
+    cwnd 95 108 113 118 126 133 109 124 132 100 118 129 133 111 125 132 102 119 130 134
     cubic-search: sent 33458 delivered 33165 lost 193 retransmitted 193 timeouts 0
     link: offered 33458 delivered 33165 dropped 194 lost 0 queued 66 in flight 33
     ");
@@ -77,19 +77,19 @@ fn cubic_with_search_alone() {
 #[test]
 fn reno_alone() {
     insta::assert_snapshot!(alone("reno"), @r"
-    cwnd 74 94 110 124 69 90 107 121 134 85 103 118 131 81 99 115 129 76 95 111
-    reno: sent 33358 delivered 33138 lost 143 retransmitted 143 timeouts 0
-    link: offered 33358 delivered 33138 dropped 143 lost 0 queued 44 in flight 33
+    cwnd 74 94 110 124 69 90 107 121 134 86 103 118 132 81 100 115 129 76 96 112
+    reno: sent 33360 delivered 33138 lost 143 retransmitted 143 timeouts 0
+    link: offered 33360 delivered 33138 dropped 143 lost 0 queued 45 in flight 34
     ");
 }
 
 #[test]
 fn cubic_and_reno_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["cubic", "reno"]), SECOND)), @r"
-    cwnd 44 39 47 40 48 54 48 54 43 53 57 50 57 62 70 77 85 92 75 62
-    cubic: sent 16833 delivered 16783 lost 10 retransmitted 10 timeouts 0
-    reno: sent 16559 delivered 16440 lost 98 retransmitted 98 timeouts 0
-    link: offered 33392 delivered 33223 dropped 108 lost 0 queued 27 in flight 34
+    cwnd 44 38 46 39 48 53 62 69 60 67 70 78 66 76 80 83 71 81 64 70
+    cubic: sent 18157 delivered 18102 lost 9 retransmitted 9 timeouts 0
+    reno: sent 15269 delivered 15121 lost 105 retransmitted 105 timeouts 0
+    link: offered 33426 delivered 33223 dropped 114 lost 0 queued 55 in flight 34
     ");
 }
 
@@ -141,18 +141,18 @@ fn with_loss(scheme: &str) -> String {
 #[test]
 fn cubic_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("cubic"), @r"
-    cwnd 16 10 16 10 15 9 16 5 7 10 7 9 11 9 11 7 9 11 16 14
-    cubic: sent 5651 delivered 5586 lost 54 retransmitted 54 timeouts 0
-    link: offered 5651 delivered 5586 dropped 0 lost 54 queued 0 in flight 11
+    cwnd 16 10 16 10 15 9 14 5 8 11 8 11 8 12 13 8 8 13 19 17
+    cubic: sent 5735 delivered 5664 lost 54 retransmitted 54 timeouts 0
+    link: offered 5735 delivered 5664 dropped 0 lost 54 queued 0 in flight 17
     ");
 }
 
 #[test]
 fn reno_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("reno"), @r"
-    cwnd 6 9 16 6 16 9 10 5 6 11 14 5 10 8 12 16 11 21 18 6
-    reno: sent 5942 delivered 5879 lost 58 retransmitted 58 timeouts 0
-    link: offered 5942 delivered 5879 dropped 0 lost 58 queued 0 in flight 5
+    cwnd 6 9 16 6 17 9 5 6 6 11 12 6 5 9 9 17 12 23 21 9
+    reno: sent 5966 delivered 5906 lost 58 retransmitted 58 timeouts 0
+    link: offered 5966 delivered 5906 dropped 0 lost 58 queued 0 in flight 2
     ");
 }
 
@@ -177,16 +177,16 @@ fn handovers(scheme: &str) -> String {
 fn cubic_over_hard_handovers() {
     insta::assert_snapshot!(handovers("cubic"), @r"
     cwnd 111 118 132 103 110 87 93 97 105 112 95 106 111 112 118 99 111 117 118 118
-    cubic: sent 30446 delivered 30259 lost 128 retransmitted 128 timeouts 0
-    link: offered 30446 delivered 30259 dropped 8 lost 179 queued 0 in flight 0
+    cubic: sent 30450 delivered 30254 lost 136 retransmitted 136 timeouts 0
+    link: offered 30450 delivered 30254 dropped 10 lost 185 queued 1 in flight 0
     ");
 }
 
 #[test]
 fn reno_over_hard_handovers() {
     insta::assert_snapshot!(handovers("reno"), @r"
-    cwnd 74 94 110 124 67 45 58 72 86 99 70 91 108 122 134 78 92 106 120 132
-    reno: sent 27473 delivered 27146 lost 254 retransmitted 254 timeouts 0
-    link: offered 27473 delivered 27146 dropped 138 lost 176 queued 13 in flight 0
+    cwnd 74 94 110 124 67 43 57 71 85 98 69 90 107 121 134 78 92 106 119 132
+    reno: sent 27337 delivered 26999 lost 266 retransmitted 266 timeouts 0
+    link: offered 27337 delivered 26999 dropped 138 lost 187 queued 13 in flight 0
     ");
 }

@@ -51,7 +51,7 @@ fn two_leotcp_flows_over_reconfigurations() {
 #[test]
 fn satcp_over_handovers() {
     insta::assert_snapshot!(reconfigured("satcp"), @r"
-    cwnd 111 118 132 103 110 115 115 116 120 130 106 122 132 100 109 113 113 114 118 128
+    cwnd 111 118 132 103 110 115 115 116 120 130 107 123 132 100 109 113 113 114 118 128
     satcp: sent 33146 delivered 32970 lost 81 retransmitted 81 timeouts 0
     link: offered 33146 delivered 32970 dropped 11 lost 70 queued 62 in flight 33
     ");
@@ -61,19 +61,19 @@ fn satcp_over_handovers() {
 fn satcp_of_every_freeze_over_handovers() {
     let all = ["satcp-0.3s", "satcp-0.9s", "satcp-1.3s", "satcp-2.3s"].map(reconfigured).join("\n");
     insta::assert_snapshot!(all, @r"
-    cwnd 111 118 132 103 110 115 97 109 114 115 120 127 134 112 126 132 105 111 116 124
-    satcp-0.3s: sent 33163 delivered 32994 lost 79 retransmitted 79 timeouts 0
-    link: offered 33163 delivered 32994 dropped 9 lost 70 queued 57 in flight 33
+    cwnd 111 118 132 103 110 115 97 109 114 115 120 127 134 112 126 132 104 110 115 123
+    satcp-0.3s: sent 33161 delivered 32993 lost 79 retransmitted 79 timeouts 0
+    link: offered 33161 delivered 32993 dropped 9 lost 70 queued 56 in flight 33
 
-    cwnd 111 118 132 103 110 115 115 116 120 130 106 122 132 100 109 113 113 114 118 128
+    cwnd 111 118 132 103 110 115 115 116 120 130 107 123 132 100 109 113 113 114 118 128
     satcp-0.9s: sent 33146 delivered 32970 lost 81 retransmitted 81 timeouts 0
     link: offered 33146 delivered 32970 dropped 11 lost 70 queued 62 in flight 33
 
-    cwnd 111 118 132 103 110 115 115 116 120 130 106 122 132 100 109 113 113 114 118 128
+    cwnd 111 118 132 103 110 115 115 116 120 130 107 123 132 100 109 113 113 114 118 128
     satcp-1.3s: sent 33146 delivered 32970 lost 81 retransmitted 81 timeouts 0
     link: offered 33146 delivered 32970 dropped 11 lost 70 queued 62 in flight 33
 
-    cwnd 111 118 132 103 110 115 115 116 120 130 106 122 132 100 109 113 113 114 118 128
+    cwnd 111 118 132 103 110 115 115 116 120 130 107 123 132 100 109 113 113 114 118 128
     satcp-2.3s: sent 33146 delivered 32970 lost 81 retransmitted 81 timeouts 0
     link: offered 33146 delivered 32970 dropped 11 lost 70 queued 62 in flight 33
     ");
@@ -99,35 +99,35 @@ fn two_leotcp_flows_without_a_part_of_the_design_over_reconfigurations() {
 #[test]
 fn starquic_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("starquic"), @r"
-    cwnd 111 118 132 103 110 115 121 128 95 115 127 133 107 123 131 96 116 128 133 108
-    starquic: sent 33129 delivered 32973 lost 82 retransmitted 82 timeouts 0
-    link: offered 33129 delivered 32973 dropped 12 lost 70 queued 41 in flight 33
+    cwnd 111 118 132 103 110 115 121 128 96 115 128 133 107 123 131 97 117 128 133 109
+    starquic: sent 33112 delivered 32954 lost 82 retransmitted 82 timeouts 0
+    link: offered 33112 delivered 32954 dropped 12 lost 70 queued 43 in flight 33
     ");
 }
 
 #[test]
 fn starquic_with_bbr3_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("starquic-bbr3"), @r"
-    cwnd 114 114 114 115 115 115 115 115 115 115 115 115 115 115 115 115 115 135 115 34
-    starquic-bbr3: sent 32472 delivered 32251 lost 191 retransmitted 191 timeouts 0
-    link: offered 32472 delivered 32251 dropped 123 lost 68 queued 0 in flight 30
+    cwnd 114 114 114 115 115 115 115 115 117 117 117 115 115 115 115 115 115 135 115 34
+    starquic-bbr3: sent 32434 delivered 32221 lost 194 retransmitted 194 timeouts 0
+    link: offered 32434 delivered 32221 dropped 126 lost 68 queued 0 in flight 19
     ");
 }
 
 #[test]
 fn leocc_alone() {
     insta::assert_snapshot!(alone("leocc"), @r"
-    cwnd 144 148 148 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 146 146
-    leocc: sent 33343 delivered 33153 lost 152 retransmitted 152 timeouts 0
-    link: offered 33343 delivered 33153 dropped 152 lost 0 queued 5 in flight 33
+    cwnd 148 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 146 146 144 144
+    leocc: sent 33344 delivered 33153 lost 152 retransmitted 152 timeouts 0
+    link: offered 33344 delivered 33153 dropped 152 lost 0 queued 6 in flight 33
     ");
 }
 
 #[test]
 fn leocc_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("leocc"), @r"
-    cwnd 144 148 148 148 148 34 144 144 144 144 144 144 144 144 144 34 144 144 144 144
-    leocc: sent 33089 delivered 32558 lost 495 retransmitted 495 timeouts 0
-    link: offered 33089 delivered 32558 dropped 476 lost 19 queued 3 in flight 33
+    cwnd 148 148 148 146 146 34 146 146 146 146 144 144 144 142 142 34 144 144 144 144
+    leocc: sent 33106 delivered 32554 lost 517 retransmitted 517 timeouts 0
+    link: offered 33106 delivered 32554 dropped 494 lost 23 queued 2 in flight 33
     ");
 }

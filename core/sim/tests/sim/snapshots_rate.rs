@@ -5,63 +5,63 @@ use crate::support::alone;
 #[test]
 fn bbr_alone() {
     insta::assert_snapshot!(alone("bbr"), @r"
-    cwnd 144 146 148 148 148 146 146 146 146 146 148 148 148 148 148 148 148 150 150 150
-    bbr: sent 32959 delivered 32763 lost 152 retransmitted 152 timeouts 0
-    link: offered 32959 delivered 32763 dropped 152 lost 0 queued 10 in flight 34
+    cwnd 148 148 148 148 146 146 146 146 146 146 148 148 148 148 148 148 150 150 150 150
+    bbr: sent 32958 delivered 32763 lost 152 retransmitted 152 timeouts 0
+    link: offered 32958 delivered 32763 dropped 152 lost 0 queued 9 in flight 34
     ");
 }
 
 #[test]
 fn bbr3_alone() {
     insta::assert_snapshot!(alone("bbr3"), @r"
-    cwnd 114 114 114 115 115 115 115 115 115 115 115 115 115 115 115 115 115 135 115 34
-    bbr3: sent 32545 delivered 32393 lost 124 retransmitted 124 timeouts 0
-    link: offered 32545 delivered 32393 dropped 124 lost 0 queued 1 in flight 27
+    cwnd 114 114 114 115 115 115 115 115 117 117 117 115 115 115 115 115 115 135 115 34
+    bbr3: sent 32552 delivered 32393 lost 126 retransmitted 126 timeouts 0
+    link: offered 32552 delivered 32393 dropped 126 lost 0 queued 0 in flight 33
     ");
 }
 
 #[test]
 fn bic_alone() {
     insta::assert_snapshot!(alone("bic"), @r"
-    cwnd 116 122 127 116 122 136 117 123 115 118 124 132 119 125 118 120 126 115 121 127
-    bic: sent 33605 delivered 33165 lost 348 retransmitted 348 timeouts 0
-    link: offered 33605 delivered 33165 dropped 348 lost 0 queued 59 in flight 33
+    cwnd 116 122 127 115 121 136 118 124 114 117 123 130 120 125 135 119 124 114 122 127
+    bic: sent 33606 delivered 33165 lost 348 retransmitted 348 timeouts 0
+    link: offered 33606 delivered 33165 dropped 348 lost 0 queued 60 in flight 33
     ");
 }
 
 #[test]
 fn highspeed_alone() {
     insta::assert_snapshot!(alone("highspeed"), @r"
-    cwnd 91 108 125 87 105 120 83 101 117 119 98 113 131 94 110 127 90 107 123 86
-    highspeed: sent 33363 delivered 33165 lost 147 retransmitted 147 timeouts 0
-    link: offered 33363 delivered 33165 dropped 147 lost 0 queued 18 in flight 33
+    cwnd 92 108 125 88 106 123 86 104 120 84 102 117 81 100 117 96 98 114 133 96
+    highspeed: sent 33373 delivered 33165 lost 147 retransmitted 147 timeouts 0
+    link: offered 33373 delivered 33165 dropped 147 lost 0 queued 28 in flight 33
     ");
 }
 
 #[test]
 fn htcp_alone() {
     insta::assert_snapshot!(alone("htcp"), @r"
-    cwnd 74 93 138 87 112 78 96 113 88 114 79 97 78 89 116 79 98 69 89 118
-    htcp: sent 33402 delivered 33147 lost 171 retransmitted 171 timeouts 0
-    link: offered 33402 delivered 33147 dropped 171 lost 0 queued 51 in flight 33
+    cwnd 74 93 138 87 115 84 100 76 93 122 86 103 78 95 127 88 107 80 97 133
+    htcp: sent 33428 delivered 33159 lost 171 retransmitted 171 timeouts 0
+    link: offered 33428 delivered 33159 dropped 171 lost 0 queued 65 in flight 33
     ");
 }
 
 #[test]
 fn hybla_alone() {
     insta::assert_snapshot!(alone("hybla"), @r"
-    cwnd 97 110 123 67 88 104 117 130 78 97 110 123 67 88 104 117 130 78 97 110
-    hybla: sent 33559 delivered 33172 lost 312 retransmitted 312 timeouts 0
-    link: offered 33559 delivered 33172 dropped 312 lost 0 queued 42 in flight 33
+    cwnd 97 111 124 68 90 106 119 132 82 100 113 127 73 94 108 121 130 86 103 116
+    hybla: sent 33565 delivered 33171 lost 312 retransmitted 312 timeouts 0
+    link: offered 33565 delivered 33171 dropped 312 lost 0 queued 49 in flight 33
     ");
 }
 
 #[test]
 fn illinois_alone() {
     insta::assert_snapshot!(alone("illinois"), @r"
-    cwnd 95 105 113 119 124 128 132 95 105 113 119 124 128 132 94 105 112 118 123 128
-    illinois: sent 33428 delivered 33155 lost 179 retransmitted 179 timeouts 0
-    link: offered 33428 delivered 33155 dropped 179 lost 0 queued 61 in flight 33
+    cwnd 95 105 112 118 124 128 132 91 103 111 117 122 127 131 85 100 108 115 121 126
+    illinois: sent 33426 delivered 33155 lost 179 retransmitted 179 timeouts 0
+    link: offered 33426 delivered 33155 dropped 179 lost 0 queued 58 in flight 34
     ");
 }
 
@@ -78,17 +78,17 @@ fn prague_alone() {
 fn satcp_alone() {
     insta::assert_snapshot!(alone("satcp"), @r"
     cwnd 111 118 132 103 110 115 122 129 99 117 129 133 110 125 132 100 118 129 133 111
-    satcp: sent 33253 delivered 33165 lost 12 retransmitted 12 timeouts 0
-    link: offered 33253 delivered 33165 dropped 12 lost 0 queued 43 in flight 33
+    satcp: sent 33254 delivered 33165 lost 12 retransmitted 12 timeouts 0
+    link: offered 33254 delivered 33165 dropped 12 lost 0 queued 44 in flight 33
     ");
 }
 
 #[test]
 fn scalable_alone() {
     insta::assert_snapshot!(alone("scalable"), @r"
-    cwnd 133 128 133 132 130 128 126 124 122 120 119 130 133 131 130 128 126 124 122 120
-    scalable: sent 33670 delivered 33165 lost 420 retransmitted 420 timeouts 0
-    link: offered 33670 delivered 33165 dropped 420 lost 0 queued 52 in flight 33
+    cwnd 133 129 133 132 130 128 126 124 122 120 119 132 133 131 129 128 126 124 122 120
+    scalable: sent 33671 delivered 33165 lost 420 retransmitted 420 timeouts 0
+    link: offered 33671 delivered 33165 dropped 420 lost 0 queued 53 in flight 33
     ");
 }
 
@@ -122,8 +122,8 @@ fn vivace_proteus_alone() {
 #[test]
 fn westwood_alone() {
     insta::assert_snapshot!(alone("westwood"), @r"
-    cwnd 30 54 77 96 112 126 77 96 112 126 76 96 112 126 76 95 111 125 76 96
-    westwood: sent 32021 delivered 31817 lost 142 retransmitted 142 timeouts 0
-    link: offered 32021 delivered 31817 dropped 142 lost 0 queued 28 in flight 34
+    cwnd 30 54 77 97 113 126 77 96 112 126 78 97 113 127 77 97 112 126 78 97
+    westwood: sent 32034 delivered 31830 lost 142 retransmitted 142 timeouts 0
+    link: offered 32034 delivered 31830 dropped 142 lost 0 queued 29 in flight 33
     ");
 }
