@@ -15,7 +15,7 @@ LACKING = "import sys; sys.modules.update(dict.fromkeys(sys.argv.pop(1).split(',
 USES = {
     "--engine rllib": "from leogym.agents.training import registry; registry.get('ppo').trainer('rllib')",
     "--engine sb3": "from leogym.agents.training import registry; registry.get('tqc').trainer('sb3')",
-    "--ray": "from leogym.evaluation.runs.execute import connect_ray; connect_ray('local')",
+    "--ray": "from leogym.evaluation.runs.execute import joined; joined('local').__enter__()",
     "--sweep": "from leogym.agents import train_cli; train_cli.run(['--sweep', 'x.yaml'])",
     "--track wandb": "from leogym.agents.training.tracking import WandB; WandB(None, None, 0)",
     "leogym.envs.sb3": "import leogym.envs.sb3",

@@ -173,14 +173,12 @@ def run(arguments: Sequence[str], program: str = PROGRAM) -> int:
             "unannounced": unmet,
         },
     )
-    if options.ray:
-        execute.connect_ray(options.ray)
     if contestants.left_out:
         left = ", ".join(contestants.left_out)
         print(f"--schemes: {options.backend} does not run {left}: left out", file=sys.stderr)
     for one in unmet:
         print(f"warning: {unannounced.line(one)}", file=sys.stderr)
-    with lock.held(folder):
+    with execute.joined(options.ray), lock.held(folder):
         try:
             path, results = evaluated(folder, runs, described, needed, options, kept)
         except OSError as error:

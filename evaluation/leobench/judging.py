@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -79,39 +79,49 @@ def judge(
     not depend on them. A tier beside the simulator runs each run in the simulator, too, to compare. A result
     in the folder ``earlier`` is taken as it is if this build would judge the same again.
     """
-    for name, policy in entries:
-        begun_s = time.monotonic()
-        told, judged_on = described(name, policy), _judged(version, split, seed, tier)
-        if earlier is not None and (kept := _kept(earlier / file_name(judged_on, name), told, judged_on)):
-            yield Judgement(kept, (), True)
-            continue
-        contestants = Contestants([name], {name: policy} if policy else {})
-        runs = planned(version, split, contestants, tier)
-        needed = inputs.gather(runs, split.traces, contestants)
-        if tier != "simulator":
-            backend(tier)(needed).check(run.scenario for run in runs)
-        outcomes = _tried(runs, needed, jobs, ray)
-        twins: dict[str, Outcome] = {}
-        if tier != "simulator":
-            alike = planned(version, split, contestants)
-            found = _outcomes(alike, needed, jobs, None)
-            twins = {run.run_id: found[one.run_id] for run, one in zip(runs, alike, strict=True)}
-        runs_judged = _runs_judged(version, split, runs, outcomes, twins)
-        by_part = _by_part((one.suite, one.values) for one in runs_judged)
-        simulated = _by_part((one.suite, one.simulated) for one in runs_judged if one.simulated is not None)
-        result = Result(
-            entry=told,
-            judged=judged_on,
-            score=Estimate.of(scoring.score(by_part)),
-            parts=_estimates(by_part),
-            suites=scoring.suites(by_part),
-            simulated=Simulated(score=Estimate.of(scoring.score(simulated)), parts=_estimates(simulated))
-            if simulated
-            else None,
-            runs=runs_judged,
-            circumstances=circumstances(time.monotonic() - begun_s, tier),
-        )
-        yield Judgement(result, _lines(name, runs_judged))
+    with ExitStack() as cluster:
+        for name, policy in entries:
+            told, judged_on = described(name, policy), _judged(version, split, seed, tier)
+            if earlier is not None and (kept := _kept(earlier / file_name(judged_on, name), told, judged_on)):
+                yield Judgement(kept, (), True)
+                continue
+            # Not before an entry needs the cluster, and then for all: its processes start in seconds.
+            cluster.enter_context(execute.joined(ray))
+            yield _judgement((name, policy), told, judged_on, version, split, jobs, ray)
+
+
+def _judgement(
+    entry: Named, told: Entry, judged_on: Judged, version: Version, split: Split, jobs: int, ray: str | None
+) -> Judgement:
+    """Run an entry's plan and score it."""
+    (name, policy), tier, begun_s = entry, judged_on.tier, time.monotonic()
+    contestants = Contestants([name], {name: policy} if policy else {})
+    runs = planned(version, split, contestants, tier)
+    needed = inputs.gather(runs, split.traces, contestants)
+    if tier != "simulator":
+        backend(tier)(needed).check(run.scenario for run in runs)
+    outcomes = _tried(runs, needed, jobs, ray)
+    twins: dict[str, Outcome] = {}
+    if tier != "simulator":
+        alike = planned(version, split, contestants)
+        found = _outcomes(alike, needed, jobs, None)
+        twins = {run.run_id: found[one.run_id] for run, one in zip(runs, alike, strict=True)}
+    runs_judged = _runs_judged(version, split, runs, outcomes, twins)
+    by_part = _by_part((one.suite, one.values) for one in runs_judged)
+    simulated = _by_part((one.suite, one.simulated) for one in runs_judged if one.simulated is not None)
+    result = Result(
+        entry=told,
+        judged=judged_on,
+        score=Estimate.of(scoring.score(by_part)),
+        parts=_estimates(by_part),
+        suites=scoring.suites(by_part),
+        simulated=Simulated(score=Estimate.of(scoring.score(simulated)), parts=_estimates(simulated))
+        if simulated
+        else None,
+        runs=runs_judged,
+        circumstances=circumstances(time.monotonic() - begun_s, tier),
+    )
+    return Judgement(result, _lines(name, runs_judged))
 
 
 def planned(version: Version, split: Split, contestants: Contestants, tier: Tier = "simulator") -> list[Run]:
@@ -146,8 +156,6 @@ def _tried(runs: Sequence[Run], needed: Inputs, jobs: int, ray: str | None) -> d
 
 def _outcomes(runs: Sequence[Run], needed: Inputs, jobs: int, ray: str | None) -> dict[str, Outcome]:
     """Run all; return each outcome by ``run_id``."""
-    if ray is not None and runs:
-        execute.connect_ray(ray)
     run_all = execute.run_on_ray if ray is not None else execute.run_here
     with closing(run_all(runs, needed, jobs, outcome)) as finished:
         return {run.run_id: found for run, found in finished}

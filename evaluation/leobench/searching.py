@@ -58,33 +58,38 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if options.resume and (latest := folder.latest_checkpoint()) is not None:
         evolution, state = load(latest)
-    while evolution.generation < options.generations:
-        begun_s = time.monotonic()
-        candidates = evolving.drawn(evolution, options.seed, options.population)
-        values, rejected, steps = _valued(program, candidates, found, public, evolution.generation, options)
-        penalties = np.array([evolving.penalty(program, one) for one in candidates])
-        evolution.learn(candidates, values - penalties)
-        state["steps"] += steps
-        row = {
-            "steps": state["steps"],
-            "generation": evolution.generation,
-            "value": float(values[values > evolving.REJECTED].mean()) if rejected < len(values) else math.nan,
-            "best": float(values.max()),
-            "rejected": rejected,
-            "deviation": evolution.deviation,
-            "seconds": round(time.monotonic() - begun_s, 1),
-            **evolving.numbers(program, evolution.mean),
-        }
-        folder.append_progress(row)
-        folder.save_checkpoint(state["steps"], lambda path: save(path, evolution, state))
-        print(
-            f"generation {evolution.generation}: mean {row['value']:.2f}, best {row['best']:.2f}, "
-            f"{rejected} rejected, {row['seconds']} s",
-            flush=True,
+    with execute.joined(options.ray):
+        while evolution.generation < options.generations:
+            begun_s = time.monotonic()
+            candidates = evolving.drawn(evolution, options.seed, options.population)
+            values, rejected, steps = _valued(
+                program, candidates, found, public, evolution.generation, options
+            )
+            penalties = np.array([evolving.penalty(program, one) for one in candidates])
+            evolution.learn(candidates, values - penalties)
+            state["steps"] += steps
+            row = {
+                "steps": state["steps"],
+                "generation": evolution.generation,
+                "value": float(values[values > evolving.REJECTED].mean())
+                if rejected < len(values)
+                else math.nan,
+                "best": float(values.max()),
+                "rejected": rejected,
+                "deviation": evolution.deviation,
+                "seconds": round(time.monotonic() - begun_s, 1),
+                **evolving.numbers(program, evolution.mean),
+            }
+            folder.append_progress(row)
+            folder.save_checkpoint(state["steps"], lambda path: save(path, evolution, state))
+            print(
+                f"generation {evolution.generation}: mean {row['value']:.2f}, best {row['best']:.2f}, "
+                f"{rejected} rejected, {row['seconds']} s",
+                flush=True,
+            )
+        return _end(
+            program, start, evolving.numbers(program, evolution.mean), found, public, folder, state, options
         )
-    return _end(
-        program, start, evolving.numbers(program, evolution.mean), found, public, folder, state, options
-    )
 
 
 def _end(
@@ -130,8 +135,6 @@ def _valued(
     contestants = Contestants(list(fit), fit)
     runs = chosen(judging.planned(found, public, contestants), options.runs, options.seed, generation)
     needed = inputs.gather(runs, public.traces, contestants)
-    if options.ray is not None:
-        execute.connect_ray(options.ray)
     run_all = execute.run_on_ray if options.ray is not None else execute.run_here
     with closing(run_all(runs, needed, options.jobs, judging.outcome)) as finished:
         outcomes = {one.run_id: outcome for one, outcome in finished}

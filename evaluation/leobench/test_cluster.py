@@ -16,6 +16,8 @@ from leogym.results.measurement import Measurement
 
 LOST_AFTER = 4
 """Runs that have ended when a node is killed; each entry has nine."""
+LOOKS_MS = 200
+"""How often the cluster looks for a node that is gone; by default every 3 s, and it gives one up after five."""
 
 
 def repeatable(result: Result) -> dict[str, object]:
@@ -38,7 +40,8 @@ def test_a_node_that_is_killed_in_the_middle_leaves_no_trace_in_a_result(
     here = [one.result for one in judging.judge(entries, tiny, public, 1, jobs=1)]
 
     node = {"num_cpus": 1, "object_store_memory": OBJECT_STORE_BYTES // 2}
-    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    head = {"include_dashboard": False, "_system_config": {"health_check_period_ms": LOOKS_MS}}
+    cluster = Cluster(initialize_head=True, head_node_args={**node, **head})
     other = cluster.add_node(**node)
     lock, ended, lost, ran = threading.Lock(), [], [], judging.outcome
 

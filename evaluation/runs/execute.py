@@ -4,6 +4,7 @@ import logging
 import socket
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
@@ -48,8 +49,34 @@ def run_here(
     yield from _on_threads(runs, parts, jobs_here(kind, jobs), take, stop)
 
 
-def connect_ray(address: str) -> None:
-    """Join the cluster at ``address``, as for `ray.init`; ``local`` starts one on this machine."""
+@contextmanager
+def joined(address: str | None) -> Iterator[None]:
+    """Join the cluster at ``address``, as for `ray.init`, and leave it afterwards; None: none.
+
+    ``local`` starts one on this machine. Within another one, this does nothing: joining takes seconds, and
+    so do a cluster's processes until they have imported this package.
+
+    Raises:
+        InputError: no cluster answers, or Ray does not start here.
+    """
+    if address is None:
+        yield
+        return
+    with extras.needed_by("--ray"):
+        import ray  # imported here because it takes a second
+    if ray.is_initialized():
+        yield
+        return
+    _join(address)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _join(address: str) -> None:
+    import ray
+
     # Ray tries for minutes to reach a host that does not answer; report a mistyped one within seconds.
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
@@ -59,9 +86,6 @@ def connect_ray(address: str) -> None:
             raise InputError(f"--ray: {address}: no cluster answers: {error}") from None
     elif address not in ("local", "auto"):
         raise InputError(f"--ray: {address}: must be HOST:PORT, ray://HOST:PORT, auto or local")
-
-    with extras.needed_by("--ray"):
-        import ray  # imported here because it takes a second
 
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
@@ -76,7 +100,7 @@ def connect_ray(address: str) -> None:
 def run_on_ray(
     runs: Sequence[Run], inputs: Inputs, jobs: int, take: Take[Taken]
 ) -> Generator[tuple[Run, Taken], None, None]:
-    """Like `run_here`, with each run as a task on the joined cluster; leave the cluster afterwards.
+    """Like `run_here`, with each run as a task on the `joined` cluster.
 
     Traces and policies are sent along: the cluster's machines need this package but no files. Parts arrive
     one by one, and tasks wait until they are fetched. Ray's client (``ray://``) cannot stream parts.
@@ -87,31 +111,28 @@ def run_on_ray(
     from ray.exceptions import RayTaskError
     from ray.util.client import ray as client
 
-    try:
-        shared = ray.put(inputs)
-        streams = not client.is_connected()
-        options: dict[str, Any] = {"num_cpus": 1, "max_retries": 3}
-        if streams:
-            options |= {"num_returns": "streaming", "_generator_backpressure_num_objects": PARTS_AHEAD}
-        task: Any = ray.remote(**options)(_run_remotely if streams else _run_remotely_as_a_whole)
-        stop = Stop()
+    shared = ray.put(inputs)
+    streams = not client.is_connected()
+    options: dict[str, Any] = {"num_cpus": 1, "max_retries": 3}
+    if streams:
+        options |= {"num_returns": "streaming", "_generator_backpressure_num_objects": PARTS_AHEAD}
+    task: Any = ray.remote(**options)(_run_remotely if streams else _run_remotely_as_a_whole)
+    stop = Stop()
 
-        def parts(run: Run) -> Iterator[Measurement]:
-            stop.check()
-            answer = task.remote(run.backend, shared, run.scenario.to_json(), run.interval_ms)
-            try:
-                with stop.by(lambda: ray.cancel(answer, force=True)):
-                    arrived: Iterable[Any] = map(ray.get, answer) if streams else ray.get(answer)
-                    yield from arrived
-            except RayTaskError as error:
-                if isinstance(error.cause, InputError):
-                    raise InputError(str(error.cause)) from None
-                raise
+    def parts(run: Run) -> Iterator[Measurement]:
+        stop.check()
+        answer = task.remote(run.backend, shared, run.scenario.to_json(), run.interval_ms)
+        try:
+            with stop.by(lambda: ray.cancel(answer, force=True)):
+                arrived: Iterable[Any] = map(ray.get, answer) if streams else ray.get(answer)
+                yield from arrived
+        except RayTaskError as error:
+            if isinstance(error.cause, InputError):
+                raise InputError(str(error.cause)) from None
+            raise
 
-        cores = int(ray.cluster_resources().get("CPU", 1))
-        yield from _on_threads(runs, parts, jobs or 2 * max(1, cores), take, stop)
-    finally:
-        ray.shutdown()
+    cores = int(ray.cluster_resources().get("CPU", 1))
+    yield from _on_threads(runs, parts, jobs or 2 * max(1, cores), take, stop)
 
 
 def _on_threads(

@@ -95,14 +95,13 @@ def memory_plan(folder: Path, durations_s: list[float]) -> list[Run]:
     return runs
 
 
-def carried_out(folder: Path, inputs: Inputs, runs: list[Run], jobs: int, *, ray: str = "") -> Path:
+def carried_out(folder: Path, inputs: Inputs, runs: list[Run], jobs: int, *, ray: str | None = None) -> Path:
     """Run everything into ``folder``, here or on a Ray cluster."""
     store = Store.create(folder, {})
-    if ray:
-        execute.connect_ray(ray)
     run_all = execute.run_on_ray if ray else execute.run_here
-    for run, rows in run_all(runs, inputs, jobs, store.take):
-        store.add(run, rows)
+    with execute.joined(ray):
+        for run, rows in run_all(runs, inputs, jobs, store.take):
+            store.add(run, rows)
     store.flush()
     return folder
 
