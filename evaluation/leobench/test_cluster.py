@@ -17,7 +17,7 @@ from leogym.results.measurement import Measurement
 LOST_AFTER = 4
 """Runs that have ended when a node is killed; each entry has nine."""
 LOOKS_MS = 200
-"""How often the cluster looks for a node that is gone; by default every 3 s, and it gives one up after five."""
+"""How often the cluster looks for a node that is gone; by default every 3 s, five times."""
 
 
 def repeatable(result: Result) -> dict[str, object]:
