@@ -128,16 +128,17 @@ def groups(results: Sequence[Result], looks: dict[str, Look]) -> list[Group]:
         judged = one.judged
         # The simulator's first, as it runs all.
         tier = TIERS.index(judged.tier)
-        key = (judged.version, judged.split, tier, judged.seed, judged.status, judged.files_sha256)
+        linux = judged.kernel or ""
+        key = (judged.version, judged.split, tier, linux, judged.seed, judged.status, judged.files_sha256)
         by_key.setdefault(key, []).append(one)
     found = []
     for index, (key, members) in enumerate(sorted(by_key.items())):
-        version, split, tier, seed, status, files = key
+        version, split, tier, linux, seed, status, files = key
         ordered = sorted(members, key=lambda one: (-one.score.value, one.entry.name))
         if len({one.entry.name for one in ordered}) < len(ordered):
             raise InputError(f"{version}, {split}: two results of one entry: keep the file of one")
         name = f"{version}{' draft' if status == 'draft' else ''}, {split}"
-        name += f", {TITLES[TIERS[tier]]}" if tier else ""
+        name += f", {TITLES[TIERS[tier]]} ({linux})" if tier else ""
         beside = [one for one in results if not tier and split == "dev" and one.simulated is not None]
         beside = [one for one in beside if (one.judged.version, one.judged.files_sha256) == (version, files)]
         found.append(

@@ -1,6 +1,7 @@
 """``evaluate.py leobench ENTRY…``: judge entries and write their results."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from leogym.configs.atomic import write_atomically
 from leogym.configs.command_line import OneLineParser, as_folder
 from leogym.configs.errors import InputError
 from leogym.configs.machine import require_at_a_time
-from leogym.evaluation.leobench import entering, judging, split, version
+from leogym.evaluation.leobench import entering, freezing, judging, split, version
 from leogym.evaluation.leobench.result import Estimate, Result, encode
 from leogym.evaluation.leobench.version import PARTS, TIERS
 from leogym.evaluation.recorded.store import require_writable
@@ -76,6 +77,8 @@ def run(arguments: Sequence[str], program: str) -> int:
         raise InputError(f"{program} leobench: {twice[0]}: two entries have this name; give NAME=ENTRY")
     require_writable(options.out)
     options.out.mkdir(parents=True, exist_ok=True)
+    if options.backend == "lab" and (told := freezing.another_kernel(found)):
+        print(f"warning: {told}", file=sys.stderr, flush=True)
     if left_out:
         print(f"--backend {options.backend} does not run: {', '.join(left_out)}", flush=True)
     if options.split == "judge":

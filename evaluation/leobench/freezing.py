@@ -32,18 +32,22 @@ class Frozen(Strict):
     """The path traces of "dev", which code of `traces` builds."""
     behaviour: dict[str, str]
     """Results of the runs that `Description.behaviour` describes, bit by bit."""
-    lab_image: str | None
-    """The image of the lab's Linux; None if the machine that froze the version had none."""
+    lab_kernel: str
+    """The Linux of the lab tier. It runs elsewhere from another image, with that machine's libraries."""
 
 
 def hashes(version: Version) -> Frozen:
-    """Return the hashes of a version as it is now."""
+    """Return the hashes of a version as it is now.
+
+    Raises:
+        InputError: this machine has no image of the lab.
+    """
     found = split.dev(version)
     return Frozen(
         files=version.files,
         traces={name: one.sha256 for name, one in sorted(found.traces.items())},
         behaviour=behaviour(version, found),
-        lab_image=lab_image(),
+        lab_kernel=image.latest().linux,
     )
 
 
@@ -73,14 +77,6 @@ def digest_of(parts: Iterable[Measurement]) -> str:
     return digest.hexdigest()
 
 
-def lab_image() -> str | None:
-    """Return the hash of the lab's image on this machine, or None without one."""
-    try:
-        return str(image.latest().manifest["sha256"])
-    except (InputError, OSError, RuntimeError):
-        return None
-
-
 def freeze(version: Version) -> Path:
     """Write ``frozen.json``; raise an `InputError` if the version is frozen, for it never changes then."""
     path = version.folder / FROZEN
@@ -90,30 +86,43 @@ def freeze(version: Version) -> Path:
     return path
 
 
-def moved(version: Version) -> list[str]:
-    """Return a line for everything that has moved since a version was frozen.
-
-    The lab's image counts only where both machines have one.
-    """
+def read(version: Version) -> Frozen:
+    """Return a frozen version's hashes; an `InputError` names file, field and rule."""
     path = version.folder / FROZEN
     try:
-        then = Frozen.model_validate_json(path.read_bytes())
+        return Frozen.model_validate_json(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except ValidationError as error:
         raise InputError(one_line(str(path), error)) from None
-    now = hashes(version)
+
+
+def moved(version: Version) -> list[str]:
+    """Return a line for everything that has moved in the simulator since a version was frozen."""
+    then, found = read(version), split.dev(version)
     lines = []
-    for kind in ("files", "traces", "behaviour"):
-        before, after = getattr(then, kind), getattr(now, kind)
+    for kind, after in (
+        ("files", version.files),
+        ("traces", {name: one.sha256 for name, one in found.traces.items()}),
+        ("behaviour", behaviour(version, found)),
+    ):
+        before = getattr(then, kind)
         lines += [
             f"{kind}: {name}: moved" for name in before if after.get(name, before[name]) != before[name]
         ]
         lines += [f"{kind}: {name}: is gone" for name in before if name not in after]
         lines += [f"{kind}: {name}: is new" for name in after if name not in before]
-    if None not in (then.lab_image, now.lab_image) and then.lab_image != now.lab_image:
-        lines.append("lab_image: moved")
     return lines
+
+
+def another_kernel(version: Version) -> str | None:
+    """Return a line if this machine's lab runs another Linux than a frozen version names."""
+    if version.status == "draft":
+        return None
+    then, now = read(version).lab_kernel, image.latest().linux
+    if then == now:
+        return None
+    return f"the lab runs Linux {now}, {version.name} was frozen with {then}: they are not compared"
 
 
 def _shortened(suite: Suite, duration_s: float) -> Suite:

@@ -35,6 +35,7 @@ from leogym.evaluation.runs import execute, inputs, plan
 from leogym.evaluation.runs.backends import Inputs, backend
 from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.runs.schemes import Contestants
+from leogym.kernel_bridge.lab import image
 from leogym.results import provenance
 from leogym.results.measurement import Measurement
 from leogym.results.metrics import flow_rows
@@ -181,6 +182,7 @@ def _judged(version: Version, split: Split, seed: int, tier: Tier) -> Judged:
         files_sha256=version.sha256,
         split=split.name,
         tier=tier,
+        kernel=kernel(tier),
         seed=seed,
         traces={name: one.sha256 for name, one in sorted(split.traces.items())},
     )
@@ -262,6 +264,17 @@ def circumstances(seconds: float, tier: Tier = "simulator") -> Circumstances:
         processor=_processor(),
         cores=os.cpu_count() or 1,
     )
+
+
+def kernel(tier: Tier) -> str | None:
+    """Return the Linux whose TCP runs on a tier, None for the simulator.
+
+    Raises:
+        InputError: the tier is the lab, and this machine has no image.
+    """
+    if tier == "simulator":
+        return None
+    return image.latest().linux if tier == "lab" else platform.release()
 
 
 @cache

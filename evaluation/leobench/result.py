@@ -63,9 +63,17 @@ class Judged(Strict):
     split: Literal["dev", "judge"]
     tier: Tier = "simulator"
     """What ran it: the simulator runs all of the split, the others a fixed part of "dev"."""
+    kernel: str | None = None
+    """The Linux whose TCP ran, on a tier beside the simulator."""
     seed: Annotated[int, Range(ge=0)]
     """The judging's seed, as given; for "dev", the version's."""
     traces: dict[str, Sha256]
+
+    @model_validator(mode="after")
+    def _named(self) -> Judged:
+        if (self.tier == "simulator") != (self.kernel is None):
+            raise ValueError("kernel: is named on every tier but the simulator")
+        return self
 
 
 class JudgedRun(Strict):

@@ -25,6 +25,7 @@ def made_up(
     name: str, level: float, split: str = "dev", kind: str = "scheme", tier: str = "simulator"
 ) -> Result:
     """Return a result whose runs all lie near ``level``; beside the simulator, 0.1 above a kernel's."""
+    kernel = "6.1" if tier != "simulator" else None
     simulated = {part: level + 0.1 for part in PARTS} if tier != "simulator" else None
     runs = [
         JudgedRun(
@@ -46,7 +47,14 @@ def made_up(
         {
             "entry": Entry(name=name, kind=kind, sha256=None, about="<b>About</b> it."),
             "judged": Judged(
-                version="v1", status="draft", files_sha256="0" * 64, split=split, seed=3, tier=tier, traces={}
+                version="v1",
+                status="draft",
+                files_sha256="0" * 64,
+                split=split,
+                seed=3,
+                tier=tier,
+                kernel=kernel,
+                traces={},
             ),
             "score": Estimate.of(scoring.score(by_part)),
             "parts": {part: Estimate.of(one) for part, one in scoring.parts(by_part).items()},
@@ -112,7 +120,7 @@ def test_the_board_sorts_filters_and_shows_suites_on_a_phone_and_a_laptop(
     expect(cubic.locator("td[data-label='Kernel − simulator'] b")).to_have_text("−8.8")
     expect(rows.nth(0).locator("td[data-label='Kernel − simulator'] b")).to_have_text("–")
     expect(cubic).to_contain_text("efficiency −0.085", use_inner_text=False)
-    expect(opened.locator("#group-1 h2")).to_have_text("v1 draft, dev, Linux in virtual time")
+    expect(opened.locator("#group-1 h2")).to_have_text("v1 draft, dev, Linux in virtual time (6.1)")
     expect(opened.locator("#group-1 .facts").first).to_contain_text("run once each by Linux in virtual time")
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
     assert opened.locator("#group-0 .panels svg").count() == len(PARTS)

@@ -42,6 +42,7 @@ def test_a_scheme_is_judged_on_the_labs_kernel_beside_the_simulator(
     assert cli.run(line) == 0
     found = read(tmp_path / "tiny--dev--lab--cubic.json")
     assert found.judged.tier == "lab"
+    assert found.judged.kernel == image.latest().linux
     assert found.failures == 0
     assert [one.suite for one in found.runs] == ["alone", "two", "transfer"]
     assert found.simulated is not None

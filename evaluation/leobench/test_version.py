@@ -8,6 +8,7 @@ from leogym.configs.errors import InputError
 from leogym.evaluation.leobench import __main__ as command
 from leogym.evaluation.leobench import freezing, made_up, scoring, split, version
 from leogym.evaluation.leobench.version import PARTS
+from leogym.kernel_bridge.lab import image
 
 
 @pytest.mark.parametrize("name", version.names())
@@ -35,6 +36,7 @@ def test_a_frozen_version_tells_what_moved_and_is_never_frozen_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(version, "FOLDER", tmp_path)
+    _lab_runs(monkeypatch, "6.1")
     folder = made_up.write(tmp_path / "tiny")
     with pytest.raises(InputError, match="tiny: is a draft"):
         command.run(["check", "tiny"])
@@ -61,8 +63,29 @@ def test_a_frozen_version_tells_what_moved_and_is_never_frozen_again(
     (folder / "two.yaml").write_text("# a comment\n" + made_up.SUITES["two"])
     assert freezing.moved(version.load("tiny")) == ["files: two.yaml: moved"]
     frozen = json.loads((folder / "frozen.json").read_text())
+    assert frozen["lab_kernel"] == "6.1"
     assert list(frozen["behaviour"]) == ["alone/sd-ny-isl/cubic", "transfer/30 kB/cubic", "two/20 ms/cubic"]
     assert list(frozen["traces"]) == ["sd-ny-isl"]
+
+
+def _lab_runs(monkeypatch: pytest.MonkeyPatch, linux: str) -> None:
+    monkeypatch.setattr(image, "latest", lambda: image.Image(Path("k"), Path("i"), {"kernel": linux}))
+
+
+def test_a_lab_with_another_kernel_than_the_frozen_versions_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_up.write(tmp_path)
+    found = version.load(tmp_path)
+    assert freezing.another_kernel(found) is None
+    frozen = freezing.Frozen(files={}, traces={}, behaviour={}, lab_kernel="6.1")
+    (tmp_path / version.FROZEN).write_text(frozen.model_dump_json())
+    _lab_runs(monkeypatch, "6.1")
+    assert freezing.another_kernel(found) is None
+    _lab_runs(monkeypatch, "6.12")
+    assert freezing.another_kernel(found) == (
+        "the lab runs Linux 6.12, tiny was frozen with 6.1: they are not compared"
+    )
 
 
 @pytest.mark.parametrize(

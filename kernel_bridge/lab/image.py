@@ -43,6 +43,13 @@ class Image:
     """``kernel`` and ``packages`` (versions), ``btf`` (whether the kernel has type information), ``bbr`` (the
     version of its BBR), ``files`` (sizes), ``sha256`` (of the content)."""
 
+    @property
+    def linux(self) -> str:
+        """The guest's Linux: its release and, if it is the distribution's, the version of its package."""
+        release = str(self.manifest["kernel"])
+        package = self.manifest.get("packages", {}).get(f"linux-image-{release}")
+        return release if package is None else f"{release} ({package})"
+
 
 @dataclass(frozen=True)
 class Given:
