@@ -1,5 +1,6 @@
 import json
 import math
+from pathlib import Path
 
 import leosim
 import numpy as np
@@ -11,7 +12,10 @@ from leogym.agents.training.evolution import Evolution
 from leogym.agents.training.run_folder import RunFolder
 from leogym.configs import suite
 from leogym.configs.sampling import AstraeaSampling
+from leogym.configs.scenario import parse
 from leogym.envs import sampling
+
+TRAINED = Path(__file__).resolve().parents[1] / "trained"
 
 
 def test_the_strategy_finds_a_peak_whose_axes_differ_by_a_hundred():
@@ -40,6 +44,35 @@ def test_training_draws_no_path_of_the_suites_that_judge():
     drawn = set(sampling.paths(RANGES))
     assert drawn
     assert not drawn & judged
+
+
+def fallbacks(rate_mbps, rtt_ms, loss=0.0):
+    """Return how often a flow of the shipped policy falls back in 20 s on that link."""
+    link = {
+        "rate_mbps": rate_mbps,
+        "delay_ms": rtt_ms / 2,
+        "loss": loss,
+        "queue": {"kind": "droptail", "bdp": 1},
+    }
+    data = {
+        "name": "one",
+        "duration_s": 20,
+        "links": {"l": link},
+        "flows": [{"scheme": "orbit", "route": ["l"]}],
+    }
+    policy = leosim.Policy.load(str(TRAINED / "orbit/policy"))
+    [log] = leosim.run([parse(data, "one").to_json()], {}, {"orbit": policy}, interval_ms=policy.interval_ms)
+    return log.flows[0]["fallbacks"]
+
+
+@pytest.mark.parametrize("known", [(2, 50), (500, 10), (10, 5), (50, 600), (50, 40, 0.03)])
+def test_the_shipped_policy_steers_where_training_has_been(known):
+    assert fallbacks(*known) == 0
+
+
+@pytest.mark.parametrize("strange", [(50, 2), (900, 30), (50, 1_200), (50, 40, 0.4)])
+def test_the_shipped_policy_falls_back_where_training_has_not_been(strange):
+    assert fallbacks(*strange) > 0
 
 
 def _settings(steps):
