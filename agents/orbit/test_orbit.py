@@ -66,12 +66,12 @@ def fallbacks(rate_mbps, rtt_ms, loss=0.0):
 
 
 @pytest.mark.parametrize("known", [(2, 50), (500, 10), (10, 5), (50, 600), (50, 40, 0.03)])
-def test_the_shipped_policy_steers_where_training_has_been(known):
+def test_the_shipped_policy_steers_within_its_ranges(known):
     assert fallbacks(*known) == 0
 
 
 @pytest.mark.parametrize("strange", [(50, 2), (900, 30), (50, 1_200), (50, 40, 0.4)])
-def test_the_shipped_policy_falls_back_where_training_has_not_been(strange):
+def test_the_shipped_policy_falls_back_beyond_its_ranges(strange):
     assert fallbacks(*strange) > 0
 
 
