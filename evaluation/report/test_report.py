@@ -69,6 +69,7 @@ def test_the_report_reads_on_a_laptop_and_a_phone_in_light_and_dark(
             assert chart.locator(".scatterlayer path.js-line").count() >= 7
         page.locator(".map").scroll_into_view_if_needed()
         expect(page.locator(".map")).to_have_class(re.compile("drawn"))
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         figures = page.locator(".panels svg")
         # leo-single: 6 trade-offs; leo-pair: 1 fairness and 4 trade-offs. Time series are interactive, above.
@@ -134,6 +135,24 @@ def test_the_map_shows_the_chain_of_the_time_that_is_chosen(written: Path, brows
         expect(about).to_contain_text("At 120 s")
         assert "handover" in (about.text_content() or "")
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
+
+
+def test_a_schemes_dot_stays_beside_its_name_however_lines_break(written: Path, browser: Browser) -> None:
+    with opened(browser, written, NARROW, "light") as page:
+        apart = page.evaluate(
+            """() => [...Array(120).keys()].flatMap((more) => {
+              const one = document.querySelector(".winners .name"), cell = one.parentElement;
+              cell.replaceChildren(one.cloneNode(true), ", ", one.cloneNode(true), ", ", one);
+              cell.style.cssText = `display: block; width: ${100 + more}px`;
+              return [...cell.querySelectorAll(".name")].filter((name) => {
+                const text = document.createRange();
+                text.selectNodeContents(name.lastChild);
+                const dot = name.querySelector(".dot").getBoundingClientRect();
+                return dot.bottom < text.getBoundingClientRect().top;
+              }).map((name) => [100 + more, name.textContent]);
+            })"""
+        )
+        assert apart == []
 
 
 def test_a_path_that_cannot_be_built_has_no_map() -> None:
