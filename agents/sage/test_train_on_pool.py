@@ -168,8 +168,8 @@ def test_the_measure_is_power_over_the_best_schemes():
 
 def test_the_trained_policy_has_nine_tenths_of_the_best_schemes_power():
     ranges = scenarios.PoolRanges(duration_s=21.0)
-    situations = scenarios.held_out(ranges, 5, judge=True)
+    situations = scenarios.held_out(ranges, 40, judge=True)
     policy = evaluation.load(Path(__file__).resolve().parents[1] / "trained/sage/policy")
     best = evaluation.best_of_pool(situations, ranges)
-    # One scenario per step factor; over forty scenarios the ratio is 0.99.
+    # The scenarios and the figure of docs/sage.md: 0.93. Five of them are too few to tell.
     assert np.mean(evaluation.ratios(evaluation.powers(situations, "sage", policy), best)) >= 0.9
