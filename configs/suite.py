@@ -240,6 +240,7 @@ class Suite(Strict):
             update={
                 "spot": None,
                 "schemes": self.spot.schemes or self.schemes,
+                "only": {},  # the one scenario that is left is meant for all of these schemes
                 "repeats": 1,
                 "parameters": {**self.parameters, **self.spot.parameters},
                 "grid": {name: [value] for name, value in self.spot.grid.items()},

@@ -22,6 +22,14 @@ def write(folder: Path, name: str, data: Any) -> str:
 
 
 @pytest.mark.parametrize("name", suite.shipped())
+def test_every_spot_check_can_be_read_back_as_a_suite(name: str) -> None:
+    found = suite.load(name)
+    if found.spot is not None:
+        spot = found.as_spot()
+        assert suite.Suite.model_validate(spot.model_dump(mode="json")).schemes == spot.schemes
+
+
+@pytest.mark.parametrize("name", suite.shipped())
 def test_every_shipped_suite_expands_to_valid_scenarios_in_full_and_quick(name: str) -> None:
     loaded = suite.load(name)
     assert loaded.name == name
