@@ -123,7 +123,6 @@ def shared_weights(learner) -> torch.Tensor:
 
 
 @pytest.mark.usefixtures("_ray_once")
-@pytest.mark.usefixtures("_ray_once")
 def test_ppo_learns_in_as_many_processes_as_sample_until_one_is_killed(tmp_path, weights, monkeypatch):
     learned = []
     save, iterate = online.save, online.iterate
