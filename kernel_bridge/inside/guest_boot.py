@@ -31,8 +31,6 @@ def main() -> int:
     ports = _ports()
     with ports[PROGRESS].open("wb", buffering=0) as progress, ports[RESULT].open("wb") as result:
         stop()
-        # Only now, because the module keeps the size that the job has at loading.
-        subprocess.run(["insmod", "/modules/qemu_fw_cfg.ko"], check=True)
         job, data = _job()
         _seed(bytes.fromhex(job["seed"]))
         _put(job, data)
@@ -69,7 +67,7 @@ def stop() -> None:
 
 
 def _job() -> tuple[GuestJob, bytes]:
-    data = Path("/sys/firmware/qemu_fw_cfg/by_name", JOB, "raw").read_bytes()
+    data = subprocess.run(["firmware_file", JOB], check=True, stdout=subprocess.PIPE).stdout
     head, _, rest = data.partition(b"\n")
     return json.loads(head), rest
 

@@ -21,13 +21,15 @@ from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.inside.preparation import SOURCES
 from leogym.kernel_bridge.lab import guest_modules
 from leogym.kernel_bridge.lab.initramfs import File, archive
-from leogym.kernel_bridge.lab.modules import FOR_JOBS, with_dependencies
+from leogym.kernel_bridge.lab.modules import with_dependencies
 from leogym.kernel_bridge.lab.packages import SHELL, Packages
 
 _SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")
 MM_LEO, BRIDGE = "mm-leo", "leo-bridge"  # optional, built by `make setup` and `make kernel`
 _INIT = SOURCES / "init"
-_C_SOURCES = tuple(SOURCES / f"{name}.c" for name in ("traffic", "forwarding", "queue_log", "lose"))
+_C_SOURCES = tuple(
+    SOURCES / f"{name}.c" for name in ("firmware_file", "traffic", "forwarding", "queue_log", "lose")
+)
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _NAME = re.compile("[0-9a-f]{16}")  # the name of an image's folder
 _LAYOUT = 1  # raise it if the image's content changes without a change of its inputs
@@ -114,7 +116,7 @@ def build(given: Given | None = None) -> Image:
     folder.mkdir(parents=True, exist_ok=True)
     kernel, modules, shell, sources = _kernel(given, folder)
     files = {f"modules/{name}.ko": File(data) for name, data in modules.items()}
-    files["modules/order"] = File("".join(f"{name}\n" for name in modules if name != FOR_JOBS).encode())
+    files["modules/order"] = File("".join(f"{name}\n" for name in modules).encode())
     files["bin/busybox"] = File(shell, 0o755)
     files["init"] = File(_INIT.read_bytes(), 0o755)
     files["etc/passwd"] = File(b"root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")

@@ -17,7 +17,6 @@ WANTED = (
     *("sch_sfq", "sch_dualpi2", "sch_ingress", "cls_bpf"),
 )
 """Modules for devices, mm-leo's address translation, schemes, disciplines and losses."""
-FOR_JOBS = "qemu_fw_cfg"  # the guest loads it when there is a job
 
 
 def with_dependencies(folder: Path, wanted: Iterable[str] = WANTED) -> dict[str, bytes]:
@@ -43,7 +42,7 @@ def with_dependencies(folder: Path, wanted: Iterable[str] = WANTED) -> dict[str,
             add(need)
         found[name] = module
 
-    for name in (*wanted, FOR_JOBS):
+    for name in wanted:
         add(name)
     return found
 
