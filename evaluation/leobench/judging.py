@@ -16,6 +16,7 @@ from typing import Any
 import leosim
 
 from leogym.configs.errors import InputError
+from leogym.configs.progress import Progress
 from leogym.evaluation.leobench import scoring
 from leogym.evaluation.leobench.entering import Named, described
 from leogym.evaluation.leobench.result import (
@@ -34,6 +35,7 @@ from leogym.evaluation.leobench.version import Part, Tier, Version, values_of
 from leogym.evaluation.runs import execute, inputs, plan
 from leogym.evaluation.runs.backends import Inputs, backend
 from leogym.evaluation.runs.plan import Run
+from leogym.evaluation.runs.progress import weight
 from leogym.evaluation.runs.schemes import Contestants
 from leogym.kernel_bridge.lab import image
 from leogym.results import provenance
@@ -101,7 +103,8 @@ def _judgement(
     needed = inputs.gather(runs, split.traces, contestants)
     if tier != "simulator":
         backend(tier)(needed).check(run.scenario for run in runs)
-    outcomes = _tried(runs, needed, jobs, ray)
+    with Progress(f"judging {name}", sum(map(weight, runs))) as shown:
+        outcomes = _tried(runs, needed, jobs, ray, shown)
     twins: dict[str, Outcome] = {}
     if tier != "simulator":
         alike = planned(version, split, contestants)
@@ -144,22 +147,31 @@ def planned(version: Version, split: Split, contestants: Contestants, tier: Tier
     ]
 
 
-def _tried(runs: Sequence[Run], needed: Inputs, jobs: int, ray: str | None) -> dict[str, Outcome]:
+def _tried(
+    runs: Sequence[Run], needed: Inputs, jobs: int, ray: str | None, shown: Progress
+) -> dict[str, Outcome]:
     """Run all, unless the entry fails in each of the first runs, one per suite."""
     first = {run.suite: run for run in reversed(runs)}
     tried = [first[name] for name in dict.fromkeys(run.suite for run in runs)][:TRIED_FIRST]
-    outcomes = _outcomes(tried, needed, 1, None)
+    outcomes = _outcomes(tried, needed, 1, None, shown)
     left = [run for run in runs if run.run_id not in outcomes]
     if all(one.failed is not None for one in outcomes.values()):
         return outcomes | {run.run_id: Outcome((), NOT_RUN) for run in left}
-    return outcomes | _outcomes(left, needed, jobs, ray)
+    return outcomes | _outcomes(left, needed, jobs, ray, shown)
 
 
-def _outcomes(runs: Sequence[Run], needed: Inputs, jobs: int, ray: str | None) -> dict[str, Outcome]:
+def _outcomes(
+    runs: Sequence[Run], needed: Inputs, jobs: int, ray: str | None, shown: Progress | None = None
+) -> dict[str, Outcome]:
     """Run all; return each outcome by ``run_id``."""
     run_all = execute.run_on_ray if ray is not None else execute.run_here
+    outcomes = {}
     with closing(run_all(runs, needed, jobs, outcome)) as finished:
-        return {run.run_id: found for run, found in finished}
+        for run, found in finished:
+            outcomes[run.run_id] = found
+            if shown is not None:
+                shown.advance(weight(run))
+    return outcomes
 
 
 _apart = threading.Lock()
