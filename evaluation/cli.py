@@ -176,8 +176,8 @@ def run(arguments: Sequence[str], program: str = PROGRAM) -> int:
     if contestants.left_out:
         left = ", ".join(contestants.left_out)
         print(f"--schemes: {options.backend} does not run {left}: left out", file=sys.stderr)
-    for one in unmet:
-        print(f"warning: {unannounced.line(one)}", file=sys.stderr)
+    for told in unannounced.lines(unmet):
+        print(f"warning: {told}", file=sys.stderr)
     with execute.joined(options.ray), lock.held(folder):
         try:
             path, results = evaluated(folder, runs, described, needed, options, kept)

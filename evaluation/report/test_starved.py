@@ -115,4 +115,8 @@ def test_a_resume_keeps_what_earlier_schemes_were_not_told():
     }
     assert unannounced.merged([new], [old]) == [old, new]
     assert unannounced.merged([{**old, "scenarios": ["b"]}], [old]) == [{**old, "scenarios": ["b"]}]
+    assert unannounced.lines([new]) == [unannounced.line(new)]
     assert "a, b, c and 2 more" in unannounced.line(new)
+    others = [{**new, "suite": suite} for suite in ("t", "u", "v")]
+    (told,) = unannounced.lines([new, *others])
+    assert f"in 4 suites: {new['suite']}, t, u and 1 more;" in told

@@ -44,6 +44,20 @@ def line(entry: Mapping[str, Any]) -> str:
     )
 
 
+def lines(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return entries of `found` as a sentence per scheme and need; several suites are named without scenarios."""
+    alike: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for one in entries:
+        alike.setdefault((one["scheme"], one["needs"]), []).append(one)
+    return [
+        line(same[0])
+        if len(same) == 1
+        else f"{scheme} finds no {_WHAT[need]} in {len(same)} suites: "
+        f"{shortened([one['suite'] for one in same])}; it runs there without them"
+        for (scheme, need), same in alike.items()
+    ]
+
+
 def shortened(names: list[str]) -> str:
     """Return the first few names and the number of others."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
