@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from leogym.results.metrics import METRICS
+from leogym.results.strata import within
 
 RESAMPLES = 9999
 SUMMARY_COLUMNS = ("suite", "scenario", "scheme", "backend", "metric", "mean", "ci_low", "ci_high", "n")
@@ -90,15 +91,18 @@ def summarize(runs: pl.DataFrame) -> pl.DataFrame:
     """Summarize ``runs.parquet`` in one row per suite, scenario, scheme, backend and metric.
 
     Each has mean, ci_low, ci_high and n. A run's value is the mean over its flows under test; n counts runs.
-    Metrics without values are omitted.
+    Runs that start at the same time of their path are a stratum (`strata`). Metrics without values are
+    omitted.
     """
     names = [name for name in METRICS if name in runs.columns]
     by_run = values_by_run(runs)
     rows = []
     keys = ["suite", "scenario", "scheme", "backend"]
     for key, group in by_run.partition_by(keys, maintain_order=True, as_dict=True).items():
-        columns = group.sort("repeat").select(names).to_dict(as_series=False)
-        values = {name: [one for one in column if one is not None] for name, column in columns.items()}
+        group = group.sort("repeat")
+        starts = group["offset_s"].to_list() if "offset_s" in group.columns else [None] * len(group)
+        columns = group.select(names).to_dict(as_series=False)
+        values = {name: _defined(column, starts) for name, column in columns.items()}
         found: dict[str, Interval] = {}
         for n in sorted({len(one) for one in values.values()} - {0}):
             alike = [name for name, one in values.items() if len(one) == n]
@@ -114,6 +118,12 @@ def summarize(runs: pl.DataFrame) -> pl.DataFrame:
     schema |= {"mean": pl.Float64, "ci_low": pl.Float64, "ci_high": pl.Float64, "n": pl.Int64}
     table = pl.DataFrame(rows, schema=schema, orient="row")
     return table.with_columns(pl.col("ci_low", "ci_high").fill_nan(None))
+
+
+def _defined(column: list[float | None], starts: list[float | None]) -> list[float]:
+    """Return the values that are defined, within their strata."""
+    both = [(one, start) for one, start in zip(column, starts, strict=True) if one is not None]
+    return within([one for one, _ in both], [start for _, start in both])
 
 
 def values_by_run(runs: pl.DataFrame) -> pl.DataFrame:

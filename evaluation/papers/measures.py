@@ -12,6 +12,7 @@ from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.recorded.series import files_of
 from leogym.evaluation.recorded.store import file_name
 from leogym.results.metrics import METRICS, Metric, goodput_ratio, jain
+from leogym.results.strata import within
 
 MEASURES: dict[str, Metric] = (
     METRICS
@@ -71,14 +72,29 @@ def of_runs(
 ) -> Samples:
     """Return a metric's value in each repeat that defines it: the mean over the selected flows.
 
-    As in ``summary.csv``, those are the flows of ``scheme`` where it is under test, or those in ``flows``.
+    As in ``summary.csv``, those are the flows of ``scheme`` where it is under test, or those in ``flows``,
+    and repeats that start at the same time of their path are a stratum.
     """
-    rows = results.runs.filter(
+    rows = _rows(results, suite, scenario, backend, scheme, flows)
+    found = _by_repeat(results, rows, metric, window_s)
+    starts = dict(rows.select("repeat", "offset_s").iter_rows())
+    return dict(zip(found, within(list(found.values()), [starts[one] for one in found]), strict=True))
+
+
+def _rows(
+    results: Results, suite: str, scenario: str, backend: str, scheme: str, flows: Sequence[int] | None
+) -> pl.DataFrame:
+    return results.runs.filter(
         (pl.col("suite") == suite)
         & (pl.col("scenario") == scenario)
         & (pl.col("backend") == backend)
         & _tested(scheme, flows)
     ).sort("repeat", "flow")
+
+
+def _by_repeat(
+    results: Results, rows: pl.DataFrame, metric: str, window_s: tuple[float, float] | None
+) -> Samples:
     if metric in OF_SCENARIOS:
         return _of_scenarios(results, rows, metric)
     if reads_series(metric, window_s):

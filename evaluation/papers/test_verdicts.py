@@ -55,6 +55,7 @@ def results(mean: dict[str, Any], repeats: int = 5, suite: suites.Suite = SUITE)
                     "flow": 0,
                     "goodput_mbps": float(at + NOISE[repeat]),
                     "loss_rate": 0.01,
+                    "offset_s": 0.0,
                 }
                 for repeat in range(repeats)
             ]

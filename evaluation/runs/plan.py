@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -115,7 +116,9 @@ def expand(
                 period_s = max((traces[name].period_s for name in template.traces), default=0.0)
                 offset_s: float | None = None
                 if suite.in_turn:
-                    offset_s = repeat * template.duration_s
+                    # Rounded, so that the next period's repeats start exactly where the first one's did.
+                    begin_s = round(repeat * template.duration_s, 3)
+                    offset_s = round(math.fmod(begin_s, period_s or math.inf), 3)
                 elif suite.vary_offset:
                     offset_s = draw_offset_s(seed, period_s)
                 runs.append(replace(base, repeat=repeat, scenario=_vary(template, seed, offset_s)))

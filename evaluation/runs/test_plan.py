@@ -54,6 +54,16 @@ def test_repeats_in_turn_follow_one_another_through_the_period(tmp_path: Path) -
     assert len({run.scenario.seed for run in runs}) == 4
 
 
+def test_repeats_in_turn_meet_the_same_stretches_in_the_next_period(tmp_path: Path) -> None:
+    path = tmp_path / "turns.yaml"
+    scenario = "{duration_s: 1146.2, links: {l: {trace: sd-ny-bp}}, flows: [{scheme: $scheme, route: [l]}]}"
+    path.write_text(f"name: turns\ntitle: Turns\nin_turn: true\nscenario: {scenario}\n")
+    runs = [run for run in plan(suite=str(path), repeats=10) if run.scheme == "cubic"]
+    offsets = [run.offset_s for run in runs]
+    assert offsets[:5] == offsets[5:] == [0, 1146.2, 2292.4, 3438.6, 4584.8]
+    assert len({run.scenario.seed for run in runs}) == 10
+
+
 def test_a_part_of_the_grid_is_all_that_some_of_a_suites_own_schemes_run(tmp_path: Path) -> None:
     path = tmp_path / "parts.yaml"
     links = "links: {l: {rate_mbps: 1, delay_ms: $rtt}}, flows: [{scheme: $scheme, route: [l]}]"

@@ -1,0 +1,46 @@
+import numpy as np
+import polars as pl
+import pytest
+
+from leogym.results.intervals import interval, summarize
+from leogym.results.strata import within
+
+
+def test_an_interval_within_strata_covers_the_mean_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    stretches = np.array([10.0, 60.0, 20.0, 90.0, 45.0])
+    strata = [0, 1, 2, 3, 4] * 4
+    covered, widths = 0, []
+    for trial in range(100):
+        values = stretches[strata] + rng.normal(0.0, 2.0, 20)
+        found = interval(within(list(values), strata), seed=trial)
+        covered += found.low <= 45.0 <= found.high
+        widths.append(found.high - found.low)
+        assert found.mean == pytest.approx(values.mean())
+    assert 86 <= covered <= 99
+    # Of normal values: 2 × 1.96 × 2 / sqrt(20). The stretches' differences alone make it 25.
+    assert np.mean(widths) == pytest.approx(1.75, rel=0.1)
+
+
+@pytest.mark.parametrize("strata", [[0, 1, 2, 3], [0, 0, 0, 0], [0, 0, 0, 1]])
+def test_repeats_without_another_of_their_stretch_are_left_as_they_are(strata: list[int]) -> None:
+    assert within([1.0, 4.0, 2.0, 8.0], strata) == [1.0, 4.0, 2.0, 8.0]
+
+
+def test_a_summarys_interval_is_that_of_repeats_of_one_start() -> None:
+    runs = pl.DataFrame(
+        {
+            "suite": "s",
+            "scenario": "path",
+            "scheme": "cubic",
+            "run_scheme": "cubic",
+            "backend": "simulator",
+            "repeat": [0, 1, 2, 3],
+            "run_id": ["a", "b", "c", "d"],
+            "offset_s": [0.0, 100.0, 0.0, 100.0],
+            "goodput_mbps": [10.0, 90.0, 12.0, 88.0],
+        }
+    )
+    row = summarize(runs).row(0, named=True)
+    assert row["mean"] == 50.0
+    assert 48.0 < row["ci_low"] < 50.0 < row["ci_high"] < 52.0
