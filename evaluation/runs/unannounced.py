@@ -45,7 +45,7 @@ def line(entry: Mapping[str, Any]) -> str:
 
 
 def lines(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return entries of `found` as a sentence per scheme and need; several suites are named without scenarios."""
+    """Return entries of `found` as a sentence per scheme and need: several suites without their scenarios."""
     alike: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for one in entries:
         alike.setdefault((one["scheme"], one["needs"]), []).append(one)
