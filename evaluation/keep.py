@@ -5,18 +5,22 @@ import io
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib import rc_context
 from matplotlib.lines import Line2D
 
+from leogym.configs import suite
 from leogym.configs.atomic import write_atomically
 from leogym.configs.command_line import OneLineParser, as_folder
 from leogym.configs.errors import InputError, reports_input_errors
 from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.papers import table as claims
+from leogym.evaluation.papers.paper import load
 from leogym.evaluation.papers.verdicts import verdicts
 from leogym.evaluation.recorded.results import Results
 from leogym.results.figure_style import FAINT, INK, RC, canvas, looks
@@ -25,21 +29,97 @@ PLACE = Path("docs/results")
 MOST_BYTES = 1_500_000
 DIGITS = 5
 """Significant digits of kept numbers."""
+SUMMARY, CLAIMS, EVALUATIONS = "summary.csv.gz", "claims.csv", "evaluations.csv"
 FIGURE_ALT = "Power of each scheme beside the best of each suite"
 
 
-def keep(results: Results, folder: Path) -> list[Path]:
-    """Write the summary, claims, main figure and a page into ``folder``; return the files."""
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of one evaluation, or of several."""
+
+    summary: pl.DataFrame
+    claims: pl.DataFrame
+    evaluations: pl.DataFrame
+    """One row each: what was run, by which command, with which versions."""
+
+    @classmethod
+    def of(cls, results: Results) -> Self:
+        """Reduce an evaluation."""
+        beside = claims.table(verdicts(results), results.quick)
+        return cls(rounded(results.summary), rounded(beside), _evaluation(results))
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read a folder that `keep` wrote.
+
+        Raises:
+            InputError: it is none.
+        """
+        try:
+            return cls(
+                pl.read_csv(folder / SUMMARY),
+                pl.read_csv(folder / CLAIMS, schema=claims.SCHEMA),
+                pl.read_csv(folder / EVALUATIONS),
+            )
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise InputError(f"{folder}: holds no kept results: {' '.join(str(error).split())}") from None
+
+    def with_newer(self, newer: Self) -> Self:
+        """Return both, of a suite's scheme and of a claim that both have the newer.
+
+        A claim of several suites stays as it is unless the newer evaluation had all that it needs.
+        """
+        suite_and_scheme = ["suite", "scheme"]
+        decided = newer.claims.filter(pl.col("verdict") != "not run")
+        return type(self)(
+            pl.concat(
+                [self.summary.join(newer.summary, on=suite_and_scheme, how="anti"), newer.summary]
+            ).sort("suite", maintain_order=True),
+            pl.concat([self.claims.join(decided, on=["paper", "claim"], how="anti"), decided]).sort(
+                "paper", maintain_order=True
+            ),
+            pl.concat([self.evaluations, newer.evaluations]),
+        )
+
+
+def _evaluation(results: Results) -> pl.DataFrame:
+    about = results.description
+    row = {
+        "suites": ", ".join(one.name for one in results.suites),
+        "schemes": ", ".join(results.schemes),
+        "runs": results.runs["run_id"].n_unique(),
+        "command": about["command"],
+        "commit": about["commit"] or "unknown",
+        "seed": about["seed"],
+        "date": about["date"],
+        "platform": about["platform"],
+        "versions": ", ".join(f"{name} {version}" for name, version in about["versions"].items()),
+    }
+    return pl.DataFrame([row])
+
+
+def keep(results: Results, folder: Path, *, add: bool = False) -> list[Path]:
+    """Write the summary, claims, main figure and a page into ``folder``; return the files.
+
+    ``add``: to what is there, in which this evaluation replaces what both have.
+    """
     if results.quick:
         raise InputError(f"{results.folder}: was run with --quick: a look, not a result to keep")
+    kept = Kept.of(results)
+    if add:
+        kept = Kept.read(folder).with_newer(kept)
+    suites = {one.name: one for one in results.suites}
+    here = [
+        suites.get(name) or suite.load(name) for name in kept.summary["suite"].unique(maintain_order=True)
+    ]
+    power = relative_power(kept.summary, [one.name for one in here if one.tests_schemes])
     files = {
-        "summary.csv.gz": gzip.compress(rounded(results.summary).write_csv().encode(), mtime=0),
-        "main.svg": figure(relative_power(results)).encode(),
+        SUMMARY: gzip.compress(kept.summary.write_csv().encode(), mtime=0),
+        CLAIMS: kept.claims.write_csv().encode(),
+        EVALUATIONS: kept.evaluations.write_csv().encode(),
+        "main.svg": figure(power).encode(),
+        "README.md": page(kept).encode(),
     }
-    beside = verdicts(results)
-    if beside:
-        files["claims.csv"] = rounded(claims.table(beside, results.quick)).write_csv().encode()
-    files["README.md"] = page(results, claims.sections(beside)).encode()
     if (size := sum(map(len, files.values()))) > MOST_BYTES:
         raise InputError(f"{results.folder}: {size:,} bytes to keep: more than {MOST_BYTES:,}")
     folder.mkdir(parents=True, exist_ok=True)
@@ -53,24 +133,23 @@ def rounded(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
 
 
-def relative_power(results: Results) -> dict[str, dict[str, float]]:
-    """Return each scheme's power by suite, as a share of the suite's best scheme.
+def relative_power(summary: pl.DataFrame, tested: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return each scheme's power by suite of ``tested``, as a share of the suite's best scheme.
 
     A suite's power is the geometric mean over its scenarios. Includes only suites where all of
     `papers.TWELVE` have one; if some of these were not run, all schemes that ran in every suite.
     """
-    power = results.summary.filter((pl.col("metric") == "power") & (pl.col("mean") > 0))
+    power = summary.filter((pl.col("metric") == "power") & (pl.col("mean") > 0))
     means = power.group_by("suite", "scheme").agg(pl.col("mean").log().mean().exp(), pl.len())
     cells = {(suite, scheme): mean for suite, scheme, mean, _ in means.sort("suite").iter_rows()}
-    tested = [one.name for one in results.suites if one.tests_schemes]
     ran = set(power["scheme"])
     schemes = [name for name in papers.TWELVE if name in ran] or sorted(ran)
     found: dict[str, dict[str, float]] = {name: {} for name in schemes}
-    for suite in tested:
-        of = {name: cells[suite, name] for name in schemes if (suite, name) in cells}
+    for tried in tested:
+        of = {name: cells[tried, name] for name in schemes if (tried, name) in cells}
         if len(of) == len(schemes):
             for name, mean in of.items():
-                found[name][suite] = mean / max(of.values())
+                found[name][tried] = mean / max(of.values())
     return found
 
 
@@ -109,8 +188,8 @@ def figure(power: Mapping[str, Mapping[str, float]]) -> str:
     return buffer.getvalue()
 
 
-def page(results: Results, sections: Sequence[claims.Section]) -> str:
-    """Return the page that describes the evaluation and the files."""
+def page(kept: Kept) -> str:
+    """Return the page that describes the evaluations and the files."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=False,  # Markdown
@@ -118,8 +197,13 @@ def page(results: Results, sections: Sequence[claims.Section]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    sections = [
+        (load(str(name)), claims.counted(rows["verdict"]))
+        for (name,), rows in kept.claims.group_by(["paper"], maintain_order=True)
+    ]
+    first, *later = kept.evaluations.iter_rows(named=True)
     return environment.get_template("keep.md.j2").render(
-        results=results, about=results.description, sections=sections, alt=FIGURE_ALT, digits=DIGITS
+        first=first, later=later, sections=sections, alt=FIGURE_ALT, digits=DIGITS
     )
 
 
@@ -133,8 +217,11 @@ def main() -> int:
     parser = OneLineParser(prog="evaluation.keep", description=__doc__, allow_abbrev=False)
     parser.add_argument("folder", type=as_folder, metavar="FOLDER", help="of an evaluation")
     parser.add_argument("--to", type=as_folder, default=PLACE, metavar="DIR", help=f"default: {PLACE}")
+    parser.add_argument(
+        "--add", action="store_true", help="to what is kept there: replace what both have, leave the rest"
+    )
     options = parser.parse_args(sys.argv[1:])
-    for path in keep(Results.read(options.folder), options.to):
+    for path in keep(Results.read(options.folder), options.to, add=options.add):
         print(path)
     return 0
 

@@ -20,7 +20,13 @@ def results(tmp_path: Path) -> Results:
 
 def test_what_is_kept_reads_with_one_line_and_is_the_same_each_time(tmp_path: Path, results: Results) -> None:
     files = keep.keep(results, tmp_path / "kept")
-    assert {path.name for path in files} == {"summary.csv.gz", "claims.csv", "main.svg", "README.md"}
+    assert {path.name for path in files} == {
+        "summary.csv.gz",
+        "claims.csv",
+        "evaluations.csv",
+        "main.svg",
+        "README.md",
+    }
     table = pl.read_csv(tmp_path / "kept" / "summary.csv.gz")
     assert len(table) == len(results.summary)
     assert table["mean"].to_list() == pytest.approx(results.summary["mean"].to_list(), rel=1e-4)
@@ -32,7 +38,7 @@ def test_what_is_kept_reads_with_one_line_and_is_the_same_each_time(tmp_path: Pa
 
 
 def test_the_main_figure_has_every_schemes_mean_beside_the_best_of_each_suite(results: Results) -> None:
-    power = keep.relative_power(results)
+    power = keep.relative_power(results.summary, ["leo-single", "leo-pair"])
     assert set(power) == {"cubic", "astraea"}
     assert set(power["cubic"]) == {"leo-single", "leo-pair"}
     for suite in ("leo-single", "leo-pair"):
@@ -57,3 +63,36 @@ def test_a_look_and_what_is_too_large_are_not_kept(
     with pytest.raises(InputError, match="more than 100"):
         keep.keep(results, tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
+
+
+def test_a_later_evaluation_replaces_its_suites_schemes_and_claims(tmp_path: Path, results: Results) -> None:
+    kept = tmp_path / "kept"
+    keep.keep(results, kept)
+    before = keep.Kept.read(kept)
+    newer = made_up_results(tmp_path / "newer", ["leo-pair"], ["cubic"], 4)
+    config = {**newer.description["config"], "quick": False}
+    newer = replace(
+        newer, description={**newer.description, "config": config, "command": "the later command"}
+    )
+    keep.keep(newer, kept, add=True)
+    after = keep.Kept.read(kept)
+    assert len(after.summary) == len(before.summary)
+    ours = (pl.col("suite") == "leo-pair") & (pl.col("scheme") == "cubic")
+    assert after.summary.filter(ours)["n"].unique().to_list() == [4]
+    assert after.summary.filter(~ours).sort(pl.all()).equals(before.summary.filter(~ours).sort(pl.all()))
+    assert after.claims["claim"].to_list().sort() == before.claims["claim"].to_list().sort()
+    decided = keep.Kept.of(newer).claims.filter(pl.col("verdict") != "not run")
+    assert 0 < len(decided) < len(after.claims)
+    assert (
+        after.claims.join(decided, on=["paper", "claim"], how="semi")
+        .sort("claim")
+        .equals(decided.sort("claim"))
+    )
+    about = (kept / "README.md").read_text()
+    assert results.description["command"] in about
+    assert "the later command" in about
+
+
+def test_a_folder_without_kept_results_cannot_be_added_to(tmp_path: Path, results: Results) -> None:
+    with pytest.raises(InputError, match="holds no kept results"):
+        keep.keep(results, tmp_path, add=True)

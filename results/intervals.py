@@ -3,6 +3,7 @@
 import hashlib
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,7 +121,7 @@ def summarize(runs: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.col("ci_low", "ci_high").fill_nan(None))
 
 
-def _defined(column: list[float | None], starts: list[float | None]) -> list[float]:
+def _defined(column: Sequence[float | None], starts: Sequence[float | None]) -> list[float]:
     """Return the values that are defined, within their strata."""
     both = [(one, start) for one, start in zip(column, starts, strict=True) if one is not None]
     return within([one for one, _ in both], [start for _, start in both])

@@ -1,7 +1,8 @@
 """Verdicts by paper: rows of ``claims.csv`` and of the report's section."""
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,18 +33,22 @@ class Section:
     @property
     def count(self) -> str:
         """The number of claims per verdict, in words."""
-        words = {"agrees": "agree", "differs": "differ"}
-        numbers = {kind: sum(row.outcome == kind for row in self.rows) for kind in OUTCOMES}
-        return ", ".join(
-            f"{number} {kind if number == 1 else words.get(kind, kind)}"
-            for kind, number in numbers.items()
-            if number
-        )
+        return counted(row.outcome for row in self.rows)
 
     @property
     def suites(self) -> list[str]:
         """The claims' suites that ran."""
         return list(dict.fromkeys(row.claim.suite for row in self.rows if row.outcome != "not run"))
+
+
+def counted(outcomes: Iterable[str]) -> str:
+    """Return how many claims have each verdict, in words."""
+    words, numbers = {"agrees": "agree", "differs": "differ"}, Counter(outcomes)
+    return ", ".join(
+        f"{number} {kind if number == 1 else words.get(kind, kind)}"
+        for kind in OUTCOMES
+        if (number := numbers[kind])
+    )
 
 
 def sections(verdicts: Sequence[Verdict]) -> list[Section]:
