@@ -13,7 +13,7 @@ from leogym.evaluation.leobench import entering, freezing, judging, split, versi
 from leogym.evaluation.leobench.result import Estimate, Result, encode
 from leogym.evaluation.leobench.version import PARTS, TIERS
 from leogym.evaluation.recorded.store import require_writable
-from leogym.evaluation.runs.backends import backend
+from leogym.evaluation.runs.backends import backend, require_no_programs
 from leogym.evaluation.runs.schemes import GROUPS
 
 NEWEST = "v1"
@@ -75,6 +75,9 @@ def run(arguments: Sequence[str], program: str) -> int:
     names = [name for name, _ in entries]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"{program} leobench: {twice[0]}: two entries have this name; give NAME=ENTRY")
+    if options.backend != "simulator":
+        # Before all that asks for an image of the lab.
+        require_no_programs({name: one.program for name, one in entries if one is not None and one.program})
     require_writable(options.out)
     options.out.mkdir(parents=True, exist_ok=True)
     if options.backend == "lab" and (told := freezing.another_kernel(found)):

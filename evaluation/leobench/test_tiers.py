@@ -81,7 +81,8 @@ def test_what_a_tier_does_not_run_is_told_in_one_line(tmp_path: Path, given: lis
 
 
 @pytest.mark.skipif(confinement.missing() is not None, reason=str(confinement.missing()))
-def test_a_program_runs_in_the_simulator_only(tmp_path: Path) -> None:
+def test_a_program_runs_in_the_simulator_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path))  # without an image of the lab
     line = ["leobench", f"{DOCS}/careful.py:Careful", "--version", "tiny", "--backend", "lab"]
     with pytest.raises(InputError, match="careful: only --backend simulator runs a program"):
         cli.run([*line, "--out", str(tmp_path)])

@@ -177,7 +177,7 @@ class RealTcp:
 
     def __init__(self, inputs: Inputs, stop: Stop | None = None) -> None:
         self._stop = stop or Stop()
-        _require_none(inputs.programs)
+        require_no_programs(inputs.programs)
         self._traces = inputs.traces
         self._policies = inputs.policies
 
@@ -215,7 +215,7 @@ class Lab:
 
     def __init__(self, inputs: Inputs, stop: Stop | None = None) -> None:
         self._stop = stop or Stop()
-        _require_none(inputs.programs)
+        require_no_programs(inputs.programs)
         self._traces = inputs.traces
         self._policies = inputs.policies
 
@@ -261,7 +261,7 @@ def backend(name: str) -> type[Simulator] | type[RealTcp] | type[Lab]:
     return BACKENDS[name]
 
 
-def _require_none(given: Mapping[str, Program]) -> None:
+def require_no_programs(given: Mapping[str, Program]) -> None:
     """Raise an `InputError` for programs: they answer in step with a simulation, not with a clock."""
     if given:
         raise InputError(f"--schemes: {next(iter(given))}: only --backend simulator runs a program")
