@@ -101,7 +101,7 @@ def summarize(runs: pl.DataFrame) -> pl.DataFrame:
     keys = ["suite", "scenario", "scheme", "backend"]
     for key, group in by_run.partition_by(keys, maintain_order=True, as_dict=True).items():
         group = group.sort("repeat")
-        starts = group["offset_s"].to_list() if "offset_s" in group.columns else [None] * len(group)
+        starts = group["offset_s"].to_list()
         columns = group.select(names).to_dict(as_series=False)
         values = {name: _defined(column, starts) for name, column in columns.items()}
         found: dict[str, Interval] = {}
@@ -121,7 +121,7 @@ def summarize(runs: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.col("ci_low", "ci_high").fill_nan(None))
 
 
-def _defined(column: Sequence[float | None], starts: Sequence[float | None]) -> list[float]:
+def _defined(column: Sequence[float | None], starts: Sequence[float]) -> list[float]:
     """Return the values that are defined, within their strata."""
     both = [(one, start) for one, start in zip(column, starts, strict=True) if one is not None]
     return within([one for one, _ in both], [start for _, start in both])

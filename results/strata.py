@@ -9,11 +9,14 @@ import numpy as np
 def within(values: Sequence[float], strata: Sequence[Hashable]) -> list[float]:
     """Return values with the same mean that differ only as much as repeats of one stratum do.
 
-    Where repeats cover a path in turn (`Suite.in_turn`), their mean is over all of the path. How different
-    its stretches are then says nothing of the mean's error; what does are repeats of one stretch. So each
-    value becomes the overall mean plus its distance from its stratum's mean, which is lengthened by
-    sqrt(k / (k - 1)) as k values lie that much too near to their own mean. A stratum with one value has no
-    such distance: values are then returned as they are.
+    Where repeats cover a path in turn (`Suite.in_turn`), their mean is over all of the path. The differences
+    between its stretches are then no error of that mean; those between repeats of one stretch are. So each
+    value becomes the overall mean plus its distance from its stratum's mean. Each distance is lengthened by
+    sqrt(k / (k - 1)), because k values lie that much too near to their own mean. A stratum with one value has
+    no such distance: values are then returned as they are.
+
+    Few repeats make intervals too narrow, with strata as without. Of nominal 95 %, those of two repeats in
+    each of five strata cover the mean in 88 to 89 % of cases, and those of five plain repeats in 85 %.
 
     Args:
         values: finite, one per repeat.

@@ -17,6 +17,7 @@ def rows(**columns: list[object]) -> pl.DataFrame:
         "backend": ["simulator"] * n,
         "repeat": list(range(n)),
         "run_id": [f"r{i}" for i in range(n)],
+        "offset_s": [0.0] * n,
     }
     return pl.DataFrame({**default, **columns})
 
