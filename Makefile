@@ -176,13 +176,14 @@ report: setup
 comma := ,
 
 # All suites of papers with their schemes and the twelve, and the report. The cache keeps results, so a second call,
-# also after an interruption, runs only what is new. QUICK=1: a short version in minutes. KEEP=1: write docs/results.
+# also after an interruption, runs only what is new. QUICK=1: a short version in minutes. KEEP=1: write docs/results
+# and the tables of docs/suites.
 QUICK ?=
 KEEP ?=
 papers: setup
 	out=runs/papers-$$(date +%Y%m%d-%H%M%S); \
 	$(BIN)/python evaluate.py papers $(if $(QUICK),--quick) --out $$out; \
-	$(if $(KEEP),$(BIN)/python -m evaluation.keep $$out)
+	$(if $(KEEP),$(BIN)/python -m evaluation.keep $$out && $(BIN)/python -m evaluation.suite_tables)
 
 # leogym, leosim and mm-leo as wheels for every Python >= 3.11, in dist/; see docs/install.md. Maturin compiles for the
 # environment's Python, as in setup, so that cargo reuses what is built.
