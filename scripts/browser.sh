@@ -6,8 +6,9 @@ for name in chromium chromium-browser google-chrome; do
 done
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "installing chromium for the report's test"
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null
+    . "$(dirname "$0")/apt.sh"
+    apt_update
+    apt_install chromium
 else
     echo "chromium is missing: the report's test in a browser will be skipped; install the package chromium" >&2
 fi

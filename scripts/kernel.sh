@@ -27,9 +27,9 @@ if [ ${#missing[@]} != 0 ]; then
     [ "$(id -u)" = 0 ] ||
         unavailable "not installed" "run \`make kernel\` as root, or ask for the packages ${missing[*]}"
     echo "installing ${missing[*]} for leo-bridge"
-    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 install -qq -y --no-install-recommends \
-        "${missing[@]}" >/dev/null 2> >(grep -v '^debconf: delaying' >&2) ||
+    . "$(dirname "$0")/apt.sh"
+    apt_update
+    apt_install "${missing[@]}" ||
         unavailable "not installed" "see the package manager's messages above"
 fi
 

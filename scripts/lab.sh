@@ -12,9 +12,9 @@ if ! command -v qemu-system-x86_64 >/dev/null; then
     command -v apt-get >/dev/null || unavailable "not installed" "install the package"
     [ "$(id -u)" = 0 ] || unavailable "not installed" "run scripts/lab.sh as root, or ask for the package"
     echo "installing qemu-system-x86 for the lab"
-    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 install -qq -y --no-install-recommends \
-        qemu-system-x86 >/dev/null 2> >(grep -v '^debconf: delaying' >&2) ||
+    . "$(dirname "$0")/apt.sh"
+    apt_update
+    apt_install qemu-system-x86 ||
         unavailable "not installed" "see the package manager's messages above"
 fi
 "$bin/python" -m kernel_bridge lab build || echo "the lab's tests will be skipped: no image" >&2

@@ -3,8 +3,8 @@
 # name.
 #
 # Debian has mahimahi up to 11 (bullseye), Ubuntu up to 20.04. Debian 12 and later can run Debian 11's package. We get
-# it from the machine's current mirror with a private apt configuration, which leaves the machine's own sources, pins
-# and package lists unchanged.
+# it from the machine's current mirror with a private apt configuration, which leaves the machine's own sources and
+# pins unchanged.
 set -euo pipefail
 
 missing=()
@@ -24,35 +24,28 @@ command -v apt-get >/dev/null ||
 [ "$(id -u)" = 0 ] ||
     unavailable "not installed" "run scripts/mahimahi.sh as root, or ask for the packages ${missing[*]}"
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-chmod 755 "$folder"  # apt downloads as another user
-mkdir -p "$folder"/{sources.list.d,preferences.d,lists/partial}
+. "$(dirname "$0")/apt.sh"
+mkdir -p "$apt_folder"/{sources.list.d,preferences.d}
 for part in sources.list.d preferences.d; do
-    if [ -d /etc/apt/$part ]; then cp -a /etc/apt/$part "$folder"; fi
+    if [ -d /etc/apt/$part ]; then cp -a /etc/apt/$part "$apt_folder"; fi
 done
-private=(
-    -o Dir::Etc::sourceparts="$folder/sources.list.d"
-    -o Dir::Etc::preferencesparts="$folder/preferences.d"
-    -o Dir::State::lists="$folder/lists"
-    -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
-    -o DPkg::Lock::Timeout=120
-    -o Acquire::Languages=none
+apt_options+=(
+    -o Dir::Etc::sourceparts="$apt_folder/sources.list.d"
+    -o Dir::Etc::preferencesparts="$apt_folder/preferences.d"
 )
 echo "installing ${missing[*]} for the tests behind mahimahi's shells"
-apt-get "${private[@]}" update -qq
+apt_update
 
-if [[ " ${missing[*]} " == *" mahimahi "* ]] && ! apt-cache "${private[@]}" show mahimahi >/dev/null 2>&1; then
-    mirror=$(apt-get "${private[@]}" indextargets --format '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(SITE)' 'Created-By: Packages' |
+if [[ " ${missing[*]} " == *" mahimahi "* ]] && ! apt-cache "${apt_options[@]}" show mahimahi >/dev/null 2>&1; then
+    mirror=$(apt-get "${apt_options[@]}" indextargets --format '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(SITE)' 'Created-By: Packages' |
         awk -F'|' '$1 == "Debian" && $2 == "Debian" && $3 == "main" {print $4; exit}')
     [ -n "$mirror" ] || unavailable "no package on this system" "build mahimahi ($source_of)"
     printf 'deb [signed-by=%s] %s bullseye main\n' \
-        /usr/share/keyrings/debian-archive-keyring.gpg "$mirror" >"$folder/sources.list.d/bullseye.list"
+        /usr/share/keyrings/debian-archive-keyring.gpg "$mirror" >"$apt_folder/sources.list.d/bullseye.list"
     missing+=(gnuplot-nox)  # mahimahi depends on gnuplot; this variant needs no desktop libraries
     # Use bullseye only for packages that newer releases lack.
-    printf 'Package: *\nPin: release n=bullseye\nPin-Priority: 100\n' >"$folder/preferences.d/bullseye"
-    apt-get "${private[@]}" update -qq
+    printf 'Package: *\nPin: release n=bullseye\nPin-Priority: 100\n' >"$apt_folder/preferences.d/bullseye"
+    apt_update
 fi
-DEBIAN_FRONTEND=noninteractive apt-get "${private[@]}" install -qq -y --no-install-recommends "${missing[@]}" \
-    >/dev/null 2> >(grep -v '^debconf: delaying' >&2) ||
+apt_install "${missing[@]}" ||
     unavailable "not installed" "see the package manager's messages above"

@@ -17,9 +17,8 @@ echo 'int main(void) { return 0; }' | cc -x c -o /dev/null - 2>/dev/null || miss
 [ ${#missing[@]} != 0 ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "installing ${missing[*]}"
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null \
-        2> >(grep -v '^debconf: delaying' >&2) && exit 0
+    . "$(dirname "$0")/apt.sh"
+    apt_update && apt_install "${missing[@]}" && exit 0
 fi
 echo "setup: ${missing[*]}: not installed, and setup needs it; ask for the packages, or run make setup as root" >&2
 exit 2
