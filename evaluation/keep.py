@@ -5,7 +5,7 @@ import io
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -30,6 +30,8 @@ MOST_BYTES = 1_500_000
 DIGITS = 5
 """Significant digits of kept numbers."""
 SUMMARY, CLAIMS, EVALUATIONS = "summary.csv.gz", "claims.csv", "evaluations.csv"
+TEXTS = "where", "says", "needs", "reason"
+"""Columns of a claim that do not depend on results."""
 FIGURE_ALT = "Power of each scheme beside the best of each suite"
 
 
@@ -63,6 +65,21 @@ class Kept:
             )
         except (OSError, pl.exceptions.PolarsError) as error:
             raise InputError(f"{folder}: holds no kept results: {' '.join(str(error).split())}") from None
+
+    def with_present_texts(self) -> Self:
+        """Return the same results with the claims' texts as the papers' files have them now."""
+        texts = pl.DataFrame(
+            [
+                {"paper": name, "claim": claim.id, **{text: getattr(claim, text) for text in TEXTS}}
+                for name in self.claims["paper"].unique()
+                for claim in load(name).claims
+            ],
+            schema={name: claims.SCHEMA[name] for name in ("paper", "claim", *TEXTS)},
+        )
+        written = self.claims.drop(TEXTS).join(
+            texts, on=["paper", "claim"], how="left", maintain_order="left"
+        )
+        return replace(self, claims=written.select(*claims.SCHEMA))
 
     def with_newer(self, newer: Self) -> Self:
         """Return both, of a suite's scheme and of a claim that both have the newer.
@@ -107,7 +124,7 @@ def keep(results: Results, folder: Path, *, add: bool = False) -> list[Path]:
         raise InputError(f"{results.folder}: was run with --quick: a look, not a result to keep")
     kept = Kept.of(results)
     if add:
-        kept = Kept.read(folder).with_newer(kept)
+        kept = Kept.read(folder).with_newer(kept).with_present_texts()
     suites = {one.name: one for one in results.suites}
     here = [
         suites.get(name) or suite.load(name) for name in kept.summary["suite"].unique(maintain_order=True)
@@ -126,6 +143,13 @@ def keep(results: Results, folder: Path, *, add: bool = False) -> list[Path]:
     for name, data in files.items():
         write_atomically(folder / name, data)
     return [folder / name for name in files]
+
+
+def renew_texts(folder: Path) -> Path:
+    """Write the claims in ``folder`` with the papers' texts of now; return the file."""
+    path = folder / CLAIMS
+    write_atomically(path, Kept.read(folder).with_present_texts().claims.write_csv().encode())
+    return path
 
 
 def rounded(table: pl.DataFrame) -> pl.DataFrame:
@@ -215,12 +239,20 @@ def _geometric(values: Sequence[float]) -> float:
 def main() -> int:
     """Run the command line."""
     parser = OneLineParser(prog="evaluation.keep", description=__doc__, allow_abbrev=False)
-    parser.add_argument("folder", type=as_folder, metavar="FOLDER", help="of an evaluation")
+    parser.add_argument("folder", type=as_folder, nargs="?", metavar="FOLDER", help="of an evaluation")
     parser.add_argument("--to", type=as_folder, default=PLACE, metavar="DIR", help=f"default: {PLACE}")
     parser.add_argument(
         "--add", action="store_true", help="to what is kept there: replace what both have, leave the rest"
     )
+    parser.add_argument(
+        "--texts", action="store_true", help="only write the claims' sentences and reasons as they are now"
+    )
     options = parser.parse_args(sys.argv[1:])
+    if options.texts == (options.folder is not None) or (options.texts and options.add):
+        parser.error("give the FOLDER of an evaluation, or --texts alone")
+    if options.texts:
+        print(renew_texts(options.to))
+        return 0
     for path in keep(Results.read(options.folder), options.to, add=options.add):
         print(path)
     return 0

@@ -10,6 +10,8 @@ from leogym.evaluation import keep
 from leogym.evaluation.made_up import made_up_results
 from leogym.evaluation.recorded.results import Results
 
+ROOT = Path(__file__).resolve().parents[1]
+
 
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
@@ -96,3 +98,17 @@ def test_a_later_evaluation_replaces_its_suites_schemes_and_claims(tmp_path: Pat
 def test_a_folder_without_kept_results_cannot_be_added_to(tmp_path: Path, results: Results) -> None:
     with pytest.raises(InputError, match="holds no kept results"):
         keep.keep(results, tmp_path, add=True)
+
+
+def test_the_kept_claims_have_the_papers_texts(tmp_path: Path) -> None:
+    kept = keep.Kept.read(ROOT / keep.PLACE)
+    assert kept.with_present_texts().claims.equals(kept.claims), "python -m evaluation.keep --texts"
+
+
+def test_a_claims_texts_are_written_again_and_its_results_stay(tmp_path: Path, results: Results) -> None:
+    keep.keep(results, tmp_path)
+    before = keep.Kept.read(tmp_path).claims
+    old = before.with_columns(reason=pl.lit("of before"), says=pl.lit("of before"))
+    (tmp_path / "claims.csv").write_text(old.write_csv())
+    assert keep.renew_texts(tmp_path) == tmp_path / "claims.csv"
+    assert keep.Kept.read(tmp_path).claims.equals(before)
