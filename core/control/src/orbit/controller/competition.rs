@@ -62,6 +62,10 @@ const EMPTY_S: f64 = 1.0;
 const GROWTH_EXPONENT: f64 = 4.0;
 const DECREASE_EXPONENT: f64 = 0.4;
 
+/// Many flows that compete lose this multiple of the loss that counts, over this time in s.
+const CROWD_LOSS: f64 = 2.0;
+const CROWD_S: f64 = 2.0;
+
 impl Controller {
     /// Ask whether another flow keeps a queue where the queue was not empty for seconds.
     pub(super) fn watch(&mut self, now: f64, in_gap: bool) {
@@ -182,6 +186,11 @@ impl Controller {
             // The others yield: the queue is ours.
             self.queued_since_s = now;
             self.congested(tuning, now, false);
+            return;
+        }
+        if path.loss_over(CROWD_S) > CROWD_LOSS * tuning.loss {
+            // Against many, nobody holds a share: all lose until all yield.
+            self.drain(tuning, now, path.delivered_over(CROWD_S));
             return;
         }
         if loses {

@@ -167,6 +167,36 @@ fn beside_a_flow_that_fills_the_buffer_it_keeps_a_share_and_returns_to_a_short_q
 }
 
 #[test]
+fn it_competes_on_at_two_per_cent_of_loss_and_yields_at_ten_among_many() {
+    for (lost, yields) in [(0.02, false), (0.1, true)] {
+        let mut link = Fluid::new(80.0, 0.04);
+        link.run(5.0);
+        let (now, delivered) = (link.time_s, 0.5 * link.capacity * DT_S);
+        link.controller.highest = 2.0 * link.capacity;
+        link.controller.phase =
+            Phase::Compete { until_s: now + 20.0, deaf_until_s: now, empty: 0.0, watched_s: now };
+        for interval in 1..=300 {
+            // The queue grows to 40 ms in half a second, and stays.
+            let rtt_us = 40_000 + 800 * interval.min(50);
+            let report = Report {
+                time_ns: ((now + f64::from(interval) * DT_S) * 1e9) as u64,
+                interval_ns: (DT_S * 1e9) as u64,
+                delivered_bytes: delivered as u64,
+                lost_bytes: (lost * delivered) as u64,
+                avg_rtt_us: rtt_us,
+                rtt_samples: 10,
+                srtt_us: rtt_us,
+                mss: MSS as u32,
+                ..Report::default()
+            };
+            link.controller.observe(&report);
+            link.controller.act(&[0.0; GAINS], &report);
+        }
+        assert_eq!(matches!(link.controller.phase, Phase::Compete { .. }), !yields, "{lost}");
+    }
+}
+
+#[test]
 fn a_nan_or_missing_action_is_the_hand_made_controller() {
     let mut links: [Fluid; 3] = std::array::from_fn(|_| Fluid::new(100.0, 0.05));
     for _ in 0..500 {
