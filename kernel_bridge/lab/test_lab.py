@@ -1,5 +1,6 @@
 """Boots, runs and faults of the lab. Each test runs a virtual machine for some seconds of a core."""
 
+import errno
 import hashlib
 import json
 import os
@@ -260,6 +261,21 @@ def test_a_guest_that_hangs_is_ended_and_leaves_no_process():
         machine.run(image.latest(), _job("/bin/sh", "-c", "while :; do :; done", wall_s=6.0), seed=1)
     folder = _remove(caught.value)
     assert not [line for line in _command_lines() if folder.encode() in line]
+
+
+@needs_lab
+def test_an_ordinary_user_ends_a_guest_whose_priority_only_root_may_raise(monkeypatch):
+    change = os.sched_setscheduler
+
+    def as_user(pid, policy, parameter):
+        if policy != os.SCHED_IDLE:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        change(pid, policy, parameter)
+
+    monkeypatch.setattr(os, "sched_setscheduler", as_user)
+    with pytest.raises(GuestError, match="not done after 1 s") as caught:
+        machine.run(image.latest(), _job("/bin/sh", "-c", "while :; do :; done", wall_s=1.0), seed=1)
+    _remove(caught.value)
 
 
 @needs_lab
