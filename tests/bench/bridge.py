@@ -38,6 +38,9 @@ MANY = 200
 LATEST_MS = 1.0
 LATEST_OF_MANY_MS = 5.0
 LATENCY_S = 8
+ORBIT = Path("agents/trained/orbit/policy")
+DECISION_US = 20.0
+FLOWS_A_CORE, FLOWS_INTERVAL_US = 2_000, 30_000.0
 CUBIC = "the kernel's Cubic, in turns"
 
 
@@ -55,6 +58,7 @@ def rows() -> Iterator[Row]:
     yield from _throughput()
     yield from _latency(1)
     yield from _latency(MANY)
+    yield from _decision()
 
 
 def _throughput() -> Iterator[Row]:
@@ -154,14 +158,7 @@ def _latency(flows: int) -> Iterator[Row]:
             bridge.client() as client,
             machine,
         ):
-            # iperf3 starts at most 128 streams; 2 Mbit/s each leave the machine idle time.
-            parts = [flows] if flows <= 100 else [100] * (flows // 100)
-            rate = ["--bitrate", "2M"] if flows > 1 else []
-            line = ["--congestion", "leo_bench", "--time", str(LATENCY_S), *rate]
-            running = [
-                _iperf3(pair, 5300 + part, *line, "--parallel", str(streams))
-                for part, streams in enumerate(parts)
-            ]
+            running = _streams(pair, "leo_bench", flows)
             for processes in running:
                 _finish(processes)
             status = client.status()["schemes"][0]
@@ -177,6 +174,45 @@ def _latency(flows: int) -> Iterator[Row]:
         yield Row(name, in_kernel_ms, "ms", LATEST_OF_MANY_MS, intervals, 1.0, True)
     slept = "how late the machine woke a real-time loop meanwhile, 99th percentile"
     yield Row(f"bridge.in-use-{of_flows}-of-wake-up", in_use_ms, "ms", machine.quantile_ms(0.99), slept)
+
+
+def _decision() -> Iterator[Row]:
+    """Yield the bridge's CPU time for an interval of orbit, and how many flows it makes a core serve."""
+    with tempfile.TemporaryDirectory() as folder:
+        policy = Path(folder) / "policy"
+        shutil.copytree(ORBIT, policy)
+        description = json.loads((policy / "policy.json").read_text())
+        # A path of microseconds is outside the known ranges, and Cubic would decide.
+        del description["known_ranges"]
+        (policy / "policy.json").write_text(json.dumps(description))
+        with (
+            Pair() as pair,
+            BridgeProcess({"leo_orbit": policy}) as bridge,
+            bridge.client() as client,
+        ):
+            running = _streams(pair, "leo_orbit", MANY)
+            time.sleep(GROW_S)
+            served, ran_ns = client.status()["schemes"][0]["intervals"], _ran_ns([bridge.pid])
+            time.sleep(SECONDS)
+            served = client.status()["schemes"][0]["intervals"] - served
+            us = (_ran_ns([bridge.pid]) - ran_ns) / 1e3 / served
+            for processes in running:
+                _finish(processes)
+    allowed = "the most that is allowed; leo-bridge's CPU time an interval and flow"
+    yield Row(f"bridge.decision-orbit-{MANY}-flows", us, "µs", DECISION_US, allowed, 1.0, True)
+    asked = "flows a core at an interval of 30 ms, as asked"
+    yield Row("bridge.flows-a-core-orbit", FLOWS_INTERVAL_US / us, "flows", FLOWS_A_CORE, asked, 1.0)
+
+
+def _streams(pair: Pair, scheme: str, flows: int) -> list[list[subprocess.Popen[str]]]:
+    """Start ``flows`` of iperf3 for `LATENCY_S`: one as fast as it can, or many of 2 Mbit/s."""
+    # iperf3 starts at most 128 streams; 2 Mbit/s each leave the machine idle time.
+    parts = [flows] if flows <= 100 else [100] * (flows // 100)
+    rate = ["--bitrate", "2M"] if flows > 1 else []
+    line = ["--congestion", scheme, "--time", str(LATENCY_S), *rate]
+    return [
+        _iperf3(pair, 5300 + part, *line, "--parallel", str(streams)) for part, streams in enumerate(parts)
+    ]
 
 
 def _iperf3(pair: Pair, port: int, *arguments: str) -> list[subprocess.Popen[str]]:
