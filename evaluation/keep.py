@@ -225,9 +225,15 @@ def page(kept: Kept) -> str:
         (load(str(name)), claims.counted(rows["verdict"]))
         for (name,), rows in kept.claims.group_by(["paper"], maintain_order=True)
     ]
+    imported = kept.claims["ours"].str.extract(r"(\w+)-authors").drop_nulls()
     first, *later = kept.evaluations.iter_rows(named=True)
     return environment.get_template("keep.md.j2").render(
-        first=first, later=later, sections=sections, alt=FIGURE_ALT, digits=DIGITS
+        first=first,
+        later=later,
+        sections=sections,
+        authors=", ".join(sorted(set(imported))),
+        alt=FIGURE_ALT,
+        digits=DIGITS,
     )
 
 

@@ -112,3 +112,11 @@ def test_a_claims_texts_are_written_again_and_its_results_stay(tmp_path: Path, r
     (tmp_path / "claims.csv").write_text(old.write_csv())
     assert keep.renew_texts(tmp_path) == tmp_path / "claims.csv"
     assert keep.Kept.read(tmp_path).claims.equals(before)
+
+
+def test_the_page_says_whose_claims_the_authors_own_weights_judged(tmp_path: Path) -> None:
+    found = made_up_results(tmp_path / "run", ["leo-pair"], ["astraea-authors"], 2)
+    config = {**found.description["config"], "quick": False}
+    keep.keep(replace(found, description={**found.description, "config": config}), tmp_path / "kept")
+    about = (tmp_path / "kept" / "README.md").read_text()
+    assert "Claims about astraea alone are judged by the authors' own weights" in about
