@@ -371,8 +371,10 @@ impl Controller {
         let path = &self.path;
         let base = path.base_s;
         let share = share.max(2.0 * path.mss / base.max(0.01));
-        // After an outage, packets count as in flight that are lost.
-        let beyond_s = if now < self.gap_until_s + 2.0 * base { 0.0 } else { path.inflight / share - base };
+        // Packets behind a lost one count as in flight until it is answered, and after an outage those that are lost.
+        let lost = path.loss_over(path.rtt_s);
+        let counts_lost = lost > 0.0 && lost < tuning.loss || now < self.gap_until_s + 2.0 * base;
+        let beyond_s = if counts_lost { 0.0 } else { path.inflight / share - base };
         let queued = path.queue_s().max(beyond_s).min(2.0 * base + 0.05);
         let depth = (queued / base).clamp(0.02, tuning.drain.min(0.9));
         let length = queued / depth;

@@ -17,6 +17,8 @@ struct Fluid {
     /// The rate of another flow, which grows until the buffer is full and then decreases by a half; 0 without one.
     other: f64,
     buffer_s: f64,
+    /// Part of what arrives that is lost at random.
+    lost: f64,
     command: Command,
     /// Rates sent, one an interval.
     sent: Vec<f64>,
@@ -33,6 +35,7 @@ impl Fluid {
             time_s: 0.0,
             other: 0.0,
             buffer_s: f64::MAX,
+            lost: 0.0,
             command,
             sent: Vec::new(),
         }
@@ -60,7 +63,7 @@ impl Fluid {
             time_ns: (self.time_s * 1e9) as u64,
             interval_ns: (DT_S * 1e9) as u64,
             delivered_bytes: (delivered * DT_S) as u64,
-            lost_bytes: if is_full { (0.01 * delivered * DT_S) as u64 } else { 0 },
+            lost_bytes: ((if is_full { 0.01 } else { self.lost }) * delivered * DT_S) as u64,
             sent_bytes: (self.sent[self.sent.len() - 1] * DT_S) as u64,
             avg_throughput: delivered as u64,
             avg_rtt_us: rtt_us,
@@ -68,7 +71,9 @@ impl Fluid {
             min_rtt_us: rtt_us,
             srtt_us: rtt_us,
             cwnd: self.command.cwnd_packets,
-            packets_out: (delivered * (self.base_s + self.queue_s) / MSS) as u32,
+            // What is behind a lost packet counts until that is answered, an RTT later.
+            packets_out: (if self.lost > 0.0 { 2.0 } else { 1.0 } * delivered * (self.base_s + self.queue_s)
+                / MSS) as u32,
             mss: MSS as u32,
             pacing_rate: self.command.pacing_bytes_per_s,
             rtt_slope: (self.queue_s - before) / DT_S,
@@ -99,6 +104,14 @@ fn a_link_is_full_and_its_queue_short_at_20_to_500_mbps() {
         let (share, queue_s) = link.run(20.0);
         assert!(share > 0.95 && queue_s < 4e-3, "{mbps} Mbit/s: {share} with {queue_s} s");
     }
+}
+
+#[test]
+fn random_loss_costs_what_is_lost_and_no_drain_of_what_is_behind_it() {
+    let mut link = Fluid { lost: 0.01, ..Fluid::new(100.0, 0.05) };
+    link.run(5.0);
+    let (share, queue_s) = link.run(20.0);
+    assert!(share > 0.95 && queue_s < 4e-3, "{share} with {queue_s} s");
 }
 
 #[test]
