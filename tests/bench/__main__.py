@@ -38,6 +38,7 @@ BENCHES = {
     "bridge": Bench("cost of control on the live kernel (root)", default=True),
     "shell": Bench("mm-leo's throughput and exactness of delay (root, mahimahi)", default=True),
     "lab": Bench("cost of a virtual second of Linux (QEMU)", default=True),
+    "decisions": Bench("what a decision of orbit costs leo-bridge (root)"),
     "faces": Bench("cost of the Gymnasium, SB3, PettingZoo and RLlib interfaces per step"),
     "suite": Bench("`leo-single` for twenty schemes"),
     "cores": Bench("share of two cores that training uses"),

@@ -38,9 +38,6 @@ MANY = 200
 LATEST_MS = 1.0
 LATEST_OF_MANY_MS = 5.0
 LATENCY_S = 8
-ORBIT = Path("agents/trained/orbit/policy")
-DECISION_US = 20.0
-FLOWS_A_CORE, FLOWS_INTERVAL_US = 2_000, 30_000.0
 CUBIC = "the kernel's Cubic, in turns"
 
 
@@ -58,7 +55,6 @@ def rows() -> Iterator[Row]:
     yield from _throughput()
     yield from _latency(1)
     yield from _latency(MANY)
-    yield from _decision()
 
 
 def _throughput() -> Iterator[Row]:
@@ -115,10 +111,10 @@ def _flow(pair: Pair, scheme: str, lead_s: float, daemons: Sequence[int]) -> _Mo
         time.sleep(lead_s)
         processes = [*(end.pid for end in ends), *daemons, *_softirq_threads()]
         before_bytes = pair.received_bytes() if lead_s else before_bytes
-        before_ns, before_s = _ran_ns(processes), time.monotonic()
+        before_ns, before_s = ran_ns(processes), time.monotonic()
         time.sleep(SECONDS)
         gbit = (pair.received_bytes() - before_bytes) * 8e-9
-        cpu_s, wall_s = (_ran_ns(processes) - before_ns) / 1e9, time.monotonic() - before_s
+        cpu_s, wall_s = (ran_ns(processes) - before_ns) / 1e9, time.monotonic() - before_s
     return _Moved(gbit / cpu_s, gbit / wall_s)
 
 
@@ -134,7 +130,7 @@ def _softirq_threads() -> list[int]:
     return found
 
 
-def _ran_ns(processes: Sequence[int]) -> int:
+def ran_ns(processes: Sequence[int]) -> int:
     """Return the CPU time in ns of processes and their threads (proc(5), schedstat)."""
     files = [file for pid in processes for file in Path(f"/proc/{pid}/task").glob("*/schedstat")]
     return sum(int(file.read_text().split()[0]) for file in files)
@@ -158,9 +154,9 @@ def _latency(flows: int) -> Iterator[Row]:
             bridge.client() as client,
             machine,
         ):
-            running = _streams(pair, "leo_bench", flows)
+            running = streams(pair, "leo_bench", flows)
             for processes in running:
-                _finish(processes)
+                finish(processes)
             status = client.status()["schemes"][0]
     if status["too_late"]:
         print(f"bench: bridge: {status['too_late']}", file=sys.stderr)
@@ -176,35 +172,7 @@ def _latency(flows: int) -> Iterator[Row]:
     yield Row(f"bridge.in-use-{of_flows}-of-wake-up", in_use_ms, "ms", machine.quantile_ms(0.99), slept)
 
 
-def _decision() -> Iterator[Row]:
-    """Yield the bridge's CPU time for an interval of orbit, and how many flows it makes a core serve."""
-    with tempfile.TemporaryDirectory() as folder:
-        policy = Path(folder) / "policy"
-        shutil.copytree(ORBIT, policy)
-        description = json.loads((policy / "policy.json").read_text())
-        # A path of microseconds is outside the known ranges, and Cubic would decide.
-        del description["known_ranges"]
-        (policy / "policy.json").write_text(json.dumps(description))
-        with (
-            Pair() as pair,
-            BridgeProcess({"leo_orbit": policy}) as bridge,
-            bridge.client() as client,
-        ):
-            running = _streams(pair, "leo_orbit", MANY)
-            time.sleep(GROW_S)
-            served, ran_ns = client.status()["schemes"][0]["intervals"], _ran_ns([bridge.pid])
-            time.sleep(SECONDS)
-            served = client.status()["schemes"][0]["intervals"] - served
-            us = (_ran_ns([bridge.pid]) - ran_ns) / 1e3 / served
-            for processes in running:
-                _finish(processes)
-    allowed = "the most that is allowed; leo-bridge's CPU time an interval and flow"
-    yield Row(f"bridge.decision-orbit-{MANY}-flows", us, "µs", DECISION_US, allowed, 1.0, True)
-    asked = "flows a core at an interval of 30 ms, as asked"
-    yield Row("bridge.flows-a-core-orbit", FLOWS_INTERVAL_US / us, "flows", FLOWS_A_CORE, asked, 1.0)
-
-
-def _streams(pair: Pair, scheme: str, flows: int) -> list[list[subprocess.Popen[str]]]:
+def streams(pair: Pair, scheme: str, flows: int) -> list[list[subprocess.Popen[str]]]:
     """Start ``flows`` of iperf3 for `LATENCY_S`: one as fast as it can, or many of 2 Mbit/s."""
     # iperf3 starts at most 128 streams; 2 Mbit/s each leave the machine idle time.
     parts = [flows] if flows <= 100 else [100] * (flows // 100)
@@ -231,7 +199,7 @@ def _iperf3(pair: Pair, port: int, *arguments: str) -> list[subprocess.Popen[str
     return [server, subprocess.Popen(client, stdout=subprocess.PIPE, text=True)]
 
 
-def _finish(processes: list[subprocess.Popen[str]]) -> None:
+def finish(processes: list[subprocess.Popen[str]]) -> None:
     server, client = processes
     result = json.loads(client.communicate()[0])
     server.communicate()
