@@ -13,6 +13,8 @@ from leogym.configs import output_folder
 from leogym.configs.errors import InputError
 
 NAME = "process.lock"
+_ATTEMPTS = 10
+"""To make a folder that others remove; where it cannot be made at all, the errors are the same."""
 
 
 @contextmanager
@@ -43,10 +45,16 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
 
 def _make(folder: Path) -> list[Path]:
     """Create ``folder``; return all created folders, innermost first."""
-    try:
-        return output_folder.make(folder)
-    except OSError as error:
-        raise InputError(f"{folder}: --out: cannot be written: {error.strerror}") from None
+    left = _ATTEMPTS
+    while True:
+        left -= 1
+        try:
+            return output_folder.make(folder)
+        except OSError as error:
+            # The previous holder may remove the folder at any time: what has just been there is gone.
+            if left and isinstance(error, FileExistsError | FileNotFoundError):
+                continue
+            raise InputError(f"{folder}: --out: cannot be written: {error.strerror}") from None
 
 
 def _locked(path: Path, wait: bool) -> BinaryIO:

@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import subprocess
@@ -6,7 +7,7 @@ import threading
 
 import pytest
 
-from leogym.configs import lock
+from leogym.configs import lock, output_folder
 from leogym.configs.errors import InputError
 
 HOLDER = """
@@ -42,6 +43,26 @@ def test_a_killed_process_has_it_no_more(holder, tmp_path):
     os.kill(holder.pid, signal.SIGKILL)
     holder.wait()
     with lock.held(tmp_path / "out"):
+        pass
+
+
+@pytest.mark.parametrize("error", [FileExistsError, FileNotFoundError])
+def test_a_folder_that_its_holder_removes_meanwhile_is_made_again(tmp_path, monkeypatch, error):
+    make, lost = output_folder.make, [error(errno.ENOENT, "gone")] * 2
+
+    def make_after(folder):
+        if lost:
+            raise lost.pop()
+        return make(folder)
+
+    monkeypatch.setattr(output_folder, "make", make_after)
+    with lock.held(tmp_path / "out"):
+        assert (tmp_path / "out" / lock.NAME).exists()
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
+    (tmp_path / "out").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="out: --out: cannot be written"), lock.held(tmp_path / "out"):
         pass
 
 
