@@ -35,6 +35,6 @@ def test_packages_are_looked_up_while_another_program_updates_the_package_lists(
 
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.sh")), ids=lambda path: path.name)
-def test_only_one_script_calls_apt_to_update_and_install(script: Path) -> None:
+def test_a_script_calls_apt_with_package_lists_of_its_own(script: Path) -> None:
     lines = [line for line in script.read_text().splitlines() if "apt-get" in line]
     assert all("apt_options" in line or "command -v apt-get" in line for line in lines), lines

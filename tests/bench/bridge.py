@@ -178,9 +178,7 @@ def streams(pair: Pair, scheme: str, flows: int) -> list[list[subprocess.Popen[s
     parts = [flows] if flows <= 100 else [100] * (flows // 100)
     rate = ["--bitrate", "2M"] if flows > 1 else []
     line = ["--congestion", scheme, "--time", str(LATENCY_S), *rate]
-    return [
-        _iperf3(pair, 5300 + part, *line, "--parallel", str(streams)) for part, streams in enumerate(parts)
-    ]
+    return [_iperf3(pair, 5300 + part, *line, "--parallel", str(number)) for part, number in enumerate(parts)]
 
 
 def _iperf3(pair: Pair, port: int, *arguments: str) -> list[subprocess.Popen[str]]:
