@@ -1,7 +1,7 @@
 //! The ECN codepoint of an IP header (RFC 3168 §5, RFC 8311, RFC 9331).
 
 /// The two low bits of the former TOS byte.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Codepoint {
     /// The transport does not support ECN.

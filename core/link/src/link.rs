@@ -224,6 +224,12 @@ impl<P: Packet> Link<P> {
         self.only_delays.is_some_and(|delay| delay > 0) && !self.jitter.happens()
     }
 
+    /// Return whether packets of one flow can overtake each other because their codepoints differ.
+    #[must_use]
+    pub fn parts_codepoints(&self) -> bool {
+        self.egress.as_ref().is_some_and(|egress| egress.discipline.parts_codepoints())
+    }
+
     /// Return when `packet` leaves a link that [only delays](Self::only_delays), which does not count it.
     #[inline]
     pub fn cross(&mut self, packet: &mut P, now: Nanos) -> Nanos {

@@ -1,16 +1,19 @@
 //! Checks that paths are FIFO: no packet of a flow overtakes another of its kind on the same path.
 //! Runs only in builds with debug assertions, which all tests use.
+//!
+//! The exception is a queue with one part for L4S and one for the rest. It takes every marked packet for L4S (RFC 9331
+//! §5.1), so a packet of a classic flow that was marked on an earlier link may overtake those that were not.
 
 use std::collections::BTreeMap;
 
-use leo_link::Nanos;
+use leo_link::{Codepoint, Nanos};
 
 use crate::packet::{Kind, Packet};
 
-/// The last arrivals on each path.
+/// The last arrivals on each path, and with each codepoint where queues part these.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
-    paths: BTreeMap<u32, Last>,
+    lanes: BTreeMap<(u32, Option<Codepoint>), Last>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,12 +25,17 @@ struct Last {
 }
 
 impl Order {
-    /// Check a packet at the end of its path.
+    /// Check a packet at the end of its path, on which queues part the packets of a flow by their codepoint if `parts`.
     ///
     /// # Panics
     /// The packet overtook another.
-    pub fn check(&mut self, packet: &Packet) {
-        let last = self.paths.entry(packet.path).or_default();
+    pub fn check(&mut self, packet: &Packet, parts: bool) {
+        let codepoint = Some(packet.ecn.codepoint()).filter(|_| parts);
+        if codepoint == Some(Codepoint::Ce) {
+            // Nothing tells whether it was marked before the queues that part or in one of them.
+            return;
+        }
+        let last = self.lanes.entry((packet.path, codepoint)).or_default();
         match packet.kind {
             Kind::Data => {
                 assert!(
@@ -49,6 +57,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ecn::Ecn;
     use crate::packet::Head;
 
     fn packet(kind: Kind, path: u32, seq: u64, timestamp: Nanos) -> Packet {
@@ -61,7 +70,7 @@ mod tests {
         for (kind, path, seq, timestamp) in
             [(Kind::Data, 1, 5, 50), (Kind::Data, 0, 4, 40), (Kind::Ack, 0, 1, 10), (Kind::Data, 1, 2, 50)]
         {
-            order.check(&packet(kind, path, seq, timestamp));
+            order.check(&packet(kind, path, seq, timestamp), false);
         }
     }
 
@@ -69,15 +78,46 @@ mod tests {
     #[should_panic(expected = "overtook what was sent at 50")]
     fn data_that_was_sent_earlier_and_comes_later_was_overtaken() {
         let mut order = Order::default();
-        order.check(&packet(Kind::Data, 0, 1, 50));
-        order.check(&packet(Kind::Data, 0, 2, 49));
+        order.check(&packet(Kind::Data, 0, 1, 50), false);
+        order.check(&packet(Kind::Data, 0, 2, 49), false);
+    }
+
+    fn data(codepoint: Codepoint, timestamp: Nanos) -> Packet {
+        let head = packet(Kind::Data, 0, 1, timestamp).head;
+        Head { ecn: Ecn::of_data(codepoint, false), ..head }.into()
+    }
+
+    #[test]
+    fn marked_data_may_come_first_where_queues_part_codepoints() {
+        let mut order = Order::default();
+        for (codepoint, timestamp) in [(Codepoint::Ect0, 1), (Codepoint::Ce, 3), (Codepoint::Ect0, 2)] {
+            order.check(&data(codepoint, timestamp), true);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "overtook what was sent at 3")]
+    fn data_that_nothing_marked_keeps_its_order_there() {
+        let mut order = Order::default();
+        for (codepoint, timestamp) in [(Codepoint::Ect0, 3), (Codepoint::Ce, 4), (Codepoint::Ect0, 2)] {
+            order.check(&data(codepoint, timestamp), true);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "overtook what was sent at 3")]
+    fn marked_data_keep_their_order_elsewhere() {
+        let mut order = Order::default();
+        for (codepoint, timestamp) in [(Codepoint::Ce, 3), (Codepoint::Ect0, 2)] {
+            order.check(&data(codepoint, timestamp), false);
+        }
     }
 
     #[test]
     #[should_panic(expected = "overtook one of 7")]
     fn an_acknowledgement_of_less_was_overtaken() {
         let mut order = Order::default();
-        order.check(&packet(Kind::Ack, 0, 7, 0));
-        order.check(&packet(Kind::Ack, 0, 6, 0));
+        order.check(&packet(Kind::Ack, 0, 7, 0), false);
+        order.check(&packet(Kind::Ack, 0, 6, 0), false);
     }
 }

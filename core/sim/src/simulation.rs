@@ -232,7 +232,7 @@ impl Simulation {
             return;
         }
         #[cfg(debug_assertions)]
-        self.flows[packet.flow as usize].order.check(&packet);
+        self.check_order(&packet);
         let phase = self.flows[packet.flow as usize].phase;
         if phase == Phase::Running {
             match packet.kind {
@@ -244,6 +244,14 @@ impl Simulation {
         } else if phase == Phase::Connecting {
             self.shake_hands(packet);
         }
+    }
+
+    #[cfg(debug_assertions)]
+    fn check_order(&mut self, packet: &Packet) {
+        let parts = (0..packet.hop)
+            .map_while(|hop| self.paths.next(packet.path, packet.kind.goes_back(), hop))
+            .any(|next| self.links[next.link() as usize].parts_codepoints());
+        self.flows[packet.flow as usize].order.check(packet, parts);
     }
 
     /// Update the telemetry header of a packet that leaves the link `from`.

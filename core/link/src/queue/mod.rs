@@ -93,6 +93,14 @@ macro_rules! dispatch {
     };
 }
 
+impl<P> Managed<P> {
+    /// Return whether packets of one flow can overtake each other because their codepoints differ.
+    #[must_use]
+    pub const fn parts_codepoints(&self) -> bool {
+        matches!(self, Self::DualPi2(_))
+    }
+}
+
 impl<P: Packet> Discipline<P> for Managed<P> {
     #[inline]
     fn enqueue(&mut self, waiting: Waiting<P>, now: Nanos, tally: &mut Tally) {

@@ -84,3 +84,30 @@ fn prague_sends_what_no_l4s_queue_takes_for_its_own_once_an_end_lacks_accurate_e
     let (delay_ms, _) = queueing(&run(&scenario, MS), 30.0);
     assert!(delay_ms > 5.0, "in the classic queue: {delay_ms}");
 }
+
+#[test]
+fn what_an_earlier_queue_marked_overtakes_the_rest_of_a_classic_flow_behind_dualpi2() {
+    // RFC 9331 §5.1: CE belongs into the L queue, also where the sender set ECT(0).
+    let retransmitted = |later: Value| {
+        let scenario = json!({
+            "duration_s": 10.0,
+            "links": {
+                "a": {"rate_mbps": 13, "delay_ms": 10, "queue": {"kind": "codel", "packets": 200, "ecn": true}},
+                "b": {"rate_mbps": 12.5, "delay_ms": 10, "queue": later},
+            },
+            "flows": [
+                {"scheme": "cubic", "route": ["a", "b"], "ecn": true},
+                {"scheme": "cubic", "route": ["a"], "ecn": true},
+                {"scheme": "cubic", "route": ["b"]},
+            ],
+        });
+        let log = run(&scenario, 0);
+        assert_conserved(&log);
+        assert!(log.links[0].marked_packets > 0, "{:?}", log.links[0]);
+        log.flows[0].retransmitted_packets
+    };
+    // No queue drops ECN-capable packets here: the sender repeats what was overtaken, not what was lost.
+    assert_eq!(retransmitted(json!({"kind": "pie", "ecn": true})), 0);
+    let overtaken = retransmitted(json!({"kind": "dualpi2"}));
+    assert!(overtaken > 0, "{overtaken}");
+}
