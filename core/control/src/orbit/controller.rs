@@ -65,6 +65,9 @@ const BURSTY_BACK_OFF: f64 = 0.07;
 /// Part of an interval that doubling takes beside an RTT.
 const START_UP_DELAY: f64 = 0.5;
 
+/// Part of the base RTT that a start-up takes for jitter at most.
+const MOST_SCATTER: f64 = 0.25;
+
 /// Time after a jump of the RTT in which a queue that stays is a longer path, in s.
 const JUMP_S: f64 = 3.0;
 
@@ -229,10 +232,12 @@ impl Controller {
         let path = &self.path;
         match self.phase {
             Phase::StartUp => {
-                let limit = limit.max(0.03 * base);
+                // The base RTT is the least of the first means, of a few samples each: jitter looks like a queue.
+                let scatter_s = path.scatter_s();
+                let limit = limit.max(0.03 * base).max((4.0 * scatter_s).min(MOST_SCATTER * base));
+                let grows = queue > 0.25 * limit && path.slope > 3.0 * path.slope_deviation(scatter_s);
                 // A queue that grows goes on growing until the answer to this decision.
-                let coming =
-                    if queue > 0.25 * limit { path.slope.max(0.0) * (base + dt).min(3.0 * dt) } else { 0.0 };
+                let coming = if grows { path.slope.max(0.0) * (base + dt).min(3.0 * dt) } else { 0.0 };
                 let full = queue + coming > limit;
                 if (full || losing) && !in_gap {
                     self.congested(tuning, now, true);

@@ -27,6 +27,12 @@ const WINDOWS: [usize; 5] = [1, 2, 4, 8, 16];
 /// Roughness of an averaged RTT that is borne, in s. Smooth links stay below: their window is one interval.
 const BORNE_S: f64 = 3e-4;
 
+/// Intervals whose RTTs tell how single samples scatter.
+const SCATTER: usize = 16;
+
+/// Median of the absolute value of a normal variable with a deviation of 1.
+const NORMAL_MEDIAN: f64 = 0.6745;
+
 /// Growth of the RTT that no queue has, in s/s: an overload by more is over before its answer is here.
 const STEEPEST: f64 = 0.6;
 
@@ -215,6 +221,32 @@ impl PathEstimate {
         }
     }
 
+    /// Standard deviation of single RTT samples about a smooth course, in s; 0 before three bends are known. It is the
+    /// median of the last bends, so neither a step nor the beginning of a queue counts.
+    pub fn scatter_s(&self) -> f64 {
+        let mut bends = [0.0; SCATTER];
+        let mut count = 0;
+        let mut heard = (0..REMEMBERED).map(|back| self.past(back)).filter(|past| past.rtt_s > 0.0);
+        let (Some(mut next), Some(mut middle)) = (heard.next(), heard.next()) else { return 0.0 };
+        for (bend, first) in bends.iter_mut().zip(heard) {
+            let off = (middle.rtt_s - 0.5 * (first.rtt_s + next.rtt_s)).abs();
+            *bend = off / libm::sqrt(1.0 / middle.samples + 0.25 / first.samples + 0.25 / next.samples);
+            (next, middle) = (middle, first);
+            count += 1;
+        }
+        if count < 3 {
+            return 0.0;
+        }
+        let bends = &mut bends[..count];
+        bends.sort_unstable_by(f64::total_cmp);
+        bends[count / 2] / NORMAL_MEDIAN
+    }
+
+    /// Standard deviation of the slope within the last interval, in s/s, where single samples have one of `scatter_s`.
+    pub fn slope_deviation(&self, scatter_s: f64) -> f64 {
+        scatter_s * libm::sqrt(12.0 / self.past(0).samples) / self.dt_s
+    }
+
     /// The interval `back` before the last one.
     fn past(&self, back: usize) -> &Past {
         &self.past[(self.newest + REMEMBERED - back) % REMEMBERED]
@@ -382,6 +414,33 @@ mod tests {
         assert!((path.silent_s - 0.03).abs() < 1e-9 && !path.heard);
         path.observe(&report(50, 30_000));
         assert_eq!((path.silent_s, path.heard), (0.0, true));
+    }
+
+    #[test]
+    fn the_scatter_of_single_samples_is_told_whatever_their_number_and_no_queue_counts() {
+        let told_ms = |rtt_us: &dyn Fn(u32, u32) -> u32, samples: u32| {
+            let mut path = PathEstimate::default();
+            let mut state = 7_u32;
+            for interval in 1..=40 {
+                let mut sum = 0;
+                for _ in 0..samples {
+                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    sum += rtt_us(interval, (state >> 8) % 6_000);
+                }
+                let row = report(10 * u64::from(interval), sum / samples);
+                path.observe(&Report { rtt_samples: samples, ..row });
+            }
+            path.scatter_s() * 1e3
+        };
+        // Uniform over 6 ms: a deviation of 1.73 ms.
+        for samples in [1, 5, 30] {
+            let told = told_ms(&|_, random| 40_000 + random, samples);
+            assert!((1.0..2.6).contains(&told), "{samples}: {told} ms");
+        }
+        // A step and the beginning of a queue, without scatter.
+        assert_eq!(told_ms(&|interval, _| 40_000 + 1_500 * interval.saturating_sub(35), 9), 0.0);
+        assert_eq!(told_ms(&|interval, _| if interval < 36 { 40_000 } else { 70_000 }, 9), 0.0);
+        assert_eq!(PathEstimate::default().scatter_s(), 0.0);
     }
 
     #[test]
