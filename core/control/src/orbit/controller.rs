@@ -62,8 +62,9 @@ const BURSTY: f64 = 1.03;
 /// The least decrease on a link of bursts: a fuller link waits longer for the next burst.
 const BURSTY_BACK_OFF: f64 = 0.07;
 
-/// Part of an interval that doubling takes beside an RTT.
-const START_UP_DELAY: f64 = 0.5;
+/// Intervals that doubling takes beside an RTT: a report is half an interval old on average, and a queue is told by the
+/// first whole interval of it.
+const START_UP_DELAY: f64 = 1.0;
 
 /// Part of the base RTT that a start-up takes for jitter at most.
 const MOST_SCATTER: f64 = 0.25;

@@ -50,9 +50,11 @@ impl Fluid {
         self.queue_s = (self.queue_s + excess).max(0.0);
         let mut delivered = if self.queue_s > 0.0 { self.capacity * arriving / all } else { arriving };
         let is_full = self.queue_s > self.buffer_s;
+        let mut lost = self.lost;
         if is_full {
             self.queue_s = self.buffer_s;
             delivered *= 0.99;
+            lost = (1.0 - delivered / arriving).max(0.01);
         }
         if self.other > 0.0 {
             self.other = if is_full { 0.5 * self.other } else { self.other + 0.04 * self.capacity * DT_S };
@@ -63,7 +65,7 @@ impl Fluid {
             time_ns: (self.time_s * 1e9) as u64,
             interval_ns: (DT_S * 1e9) as u64,
             delivered_bytes: (delivered * DT_S) as u64,
-            lost_bytes: ((if is_full { 0.01 } else { self.lost }) * delivered * DT_S) as u64,
+            lost_bytes: (lost / (1.0 - lost) * delivered * DT_S) as u64,
             sent_bytes: (self.sent[self.sent.len() - 1] * DT_S) as u64,
             avg_throughput: delivered as u64,
             avg_rtt_us: rtt_us,
@@ -115,11 +117,11 @@ fn random_loss_costs_what_is_lost_and_no_drain_of_what_is_behind_it() {
 }
 
 #[test]
-fn the_start_doubles_the_rate_every_round_trip() {
+fn the_start_doubles_the_rate_every_round_trip_and_interval() {
     let mut link = Fluid::new(1_000.0, 0.1);
     link.run(0.15);
     let before = link.command.pacing_bytes_per_s as f64;
-    link.run(0.1);
+    link.run(0.1 + DT_S);
     let growth = link.command.pacing_bytes_per_s as f64 / before;
     assert!((1.9..2.1).contains(&growth), "{growth}");
 }
@@ -228,12 +230,16 @@ fn every_scale_of_an_action_matters_and_its_bounds_do_not_break_a_link() {
             let mut action = [0.0; GAINS];
             action[index] = end;
             assert_ne!(Tuning::of(&action), Tuning::of(&[0.0; GAINS]), "scale {index}");
-            let mut link = Fluid::new(100.0, 0.05);
-            for _ in 0..1_000 {
-                link.step(&action);
+            for (base_s, buffer) in [(0.02, 1.0), (0.045, 0.5), (0.06, 2.0), (0.1, 1.0), (0.12, 0.5)] {
+                let mut link = Fluid { buffer_s: buffer * base_s, ..Fluid::new(100.0, base_s) };
+                for _ in 0..4_000 {
+                    link.step(&action);
+                }
+                for sent in link.sent.chunks(500) {
+                    let share = sent.iter().sum::<f64>() / 500.0 / link.capacity;
+                    assert!((0.7..1.3).contains(&share), "scale {index} at {end}, {base_s} s: {share}");
+                }
             }
-            let share = link.sent[500..].iter().sum::<f64>() / 500.0 / link.capacity;
-            assert!((0.5..1.8).contains(&share), "scale {index} at {end}: {share}");
         }
     }
 }
