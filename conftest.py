@@ -38,6 +38,9 @@ BROWSER_FLAGS = (
 # Tests neither use nor extend the user's cache of results.
 os.environ["LEOGYM_RESULTS"] = "none"
 
+# Ray gives its workers the priority 15 below others'. Beside other tests they would hardly run.
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 (its name)
+
 # No deadlines: an example's duration depends on the machine's load. tests/bench measures times.
 # Each run has the same examples, so that a change does not fail by another's fault; `--hypothesis-profile
 # random` draws new ones.
