@@ -1,0 +1,49 @@
+"""SHA-256 digests beside the files of a folder, in ``sha256sum``'s format, so that readers detect changes."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from leogym.configs.atomic import write_atomically
+from leogym.configs.errors import InputError
+
+NAME = "SHA256SUMS"
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, as 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write(folder: Path, names: Iterable[str]) -> None:
+    """Write the digests of the files ``names``, which are relative to ``folder``, to ``folder``."""
+    lines = [f"{sha256(folder / name)}  {name}\n" for name in sorted(names)]
+    write_atomically(folder / NAME, "".join(lines).encode())
+
+
+def read(folder: Path) -> dict[str, str]:
+    """Return the digests that `write` recorded, by file name; none where ``folder`` has no record.
+
+    Raises:
+        InputError: the record is damaged.
+    """
+    path = folder / NAME
+    if not path.exists():
+        return {}
+    digests = {}
+    for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), start=1):
+        digest, separator, name = line.partition("  ")
+        if not separator or len(digest) != 64 or not name:
+            raise InputError(f"{path}:{number}: damaged: must be a SHA-256 and a file name")
+        digests[name] = digest
+    return digests
+
+
+def changed(folder: Path) -> list[str]:
+    """Return the recorded files of ``folder`` that are missing or have other bytes than when recorded."""
+    return [
+        name
+        for name, digest in read(folder).items()
+        if not (folder / name).is_file() or sha256(folder / name) != digest
+    ]
