@@ -11,6 +11,12 @@ from numpy.typing import NDArray
 
 __version__: str
 
+BUILD: str
+"""Digest of what determines this build's numbers: sources, locked dependencies, compiler, target and flags.
+
+The same on every machine that builds the same.
+"""
+
 class InputError(ValueError):
     """Invalid input: one line that names source, field and rule."""
 

@@ -40,6 +40,7 @@ fn schemes(python: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 #[pymodule]
 fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("BUILD", env!("LEOSIM_BUILD"))?;
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
     module.add_function(wrap_pyfunction!(announcements::missing_announcements, module)?)?;
