@@ -94,6 +94,7 @@ def write(found: Sequence[Curve], metric: str, out: Path) -> tuple[Path, Path]:
         for steps, at in zip(curve.steps, curve.values, strict=True):
             edges = ["" if math.isnan(edge) else f"{edge:.6g}" for edge in (at.low, at.high)]
             writer.writerow([curve.name, steps, f"{at.mean:.6g}", *edges, at.n])
+    output_folder.require(out, "learning curves")
     table, plot = out / "curves.csv", out / "curves.png"
     try:
         output_folder.make(out)

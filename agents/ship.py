@@ -13,6 +13,7 @@ from typing import Any
 from leogym.agents.training.held_out import Rank, rank, rows
 from leogym.agents.training.run_folder import known_ranges
 from leogym.agents.training.settings import CONFIGS, read_config
+from leogym.configs import output_folder
 from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
 
@@ -39,8 +40,10 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
         The chosen run.
 
     Raises:
-        InputError: a run has no held-out evaluation, or its settings differ in more than the seed.
+        InputError: ``folder`` holds something else, a run has no held-out evaluation, or its settings differ
+            in more than the seed.
     """
+    output_folder.require(folder, "a shipped policy")
     settings = [read_config(run / "config.yaml") for run in runs]
     seeds = [config.get("seed") for config in settings]
     for run, config in zip(runs, settings, strict=True):

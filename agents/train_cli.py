@@ -22,7 +22,7 @@ from leogym.agents.training.settings import (
     read_config,
 )
 from leogym.agents.training.stopping import Note, Signals, Stopped
-from leogym.configs import extras, lock
+from leogym.configs import extras, lock, output_folder
 from leogym.configs.atomic import FULL
 from leogym.configs.command_line import OneLineParser, as_folder
 from leogym.configs.errors import InputError, reports_input_errors
@@ -89,6 +89,7 @@ def run(arguments: list[str], program: str = PROGRAM) -> int:
         print(f"{scheme.summary}.")
         return 0
     out = flags.out or Path("runs") / scheme.name
+    output_folder.require(out, "a training run")
     settings = resumed(scheme, flags, out) if flags.resume else fresh(scheme, flags, task)
     check(settings)
     trainer = scheme.trainer(settings.engine)
@@ -147,10 +148,11 @@ def sweep(flags: argparse.Namespace) -> int:
     for name, value in vars(flags).items():
         if name not in own and value not in (None, []):
             raise InputError(f"--sweep: --{name} applies to single runs only: set it in {flags.sweep}")
+    out = flags.out or Path("runs") / flags.sweep.stem
+    output_folder.require(out, "a sweep")
     with extras.needed_by("--sweep"):
         from leogym.agents.sweeps.run import run_sweep  # here, because importing Ray takes seconds
 
-    out = flags.out or Path("runs") / flags.sweep.stem
     note = Note(out / "stop")
     with Signals(note) as stop:
         try:

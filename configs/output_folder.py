@@ -9,7 +9,40 @@ from leogym.configs.errors import InputError
 RUNS = Path("runs")
 """The folder of outputs whose place nobody names."""
 IGNORED = ".gitignore"
+MARKS = {
+    "a training run": ("checkpoints",),
+    "a sweep": ("sweep.yaml",),
+    "an evaluation": ("runs.parquet", "series/flows"),
+    "LeoBench's results": ("v[0-9]*--*.json",),
+    "a search for worst cases": ("worst.json",),
+    "a comparison of detectors": ("detection.json",),
+    "learning curves": ("curves.csv",),
+    "a lab run": ("flows.parquet",),
+    "a shipped policy": ("choice.json",),
+    "an imported policy": ("policy/policy.json",),
+    "a policy": ("policy.json",),
+}
+"""What commands write to an output folder, and patterns of the files and folders by which it is known;
+the first that matches counts, as a training run also holds a policy."""
 _TEXT = "# Made by LeoGym: outputs are not for a repository. Delete this file to add them.\n*\n"
+
+
+def require(folder: Path, content: str) -> None:
+    """Raise an `InputError` if ``folder`` holds anything of `MARKS` but ``content``, which is one of them."""
+    assert content in MARKS
+    other = content_of(folder)
+    if other not in (None, content):
+        raise InputError(
+            f"{folder}: (folder): holds {other}: {content} needs a folder of its own: name another"
+        )
+
+
+def content_of(folder: Path) -> str | None:
+    """Return which of `MARKS` ``folder`` holds; None if there is none or no such folder."""
+    for content, patterns in MARKS.items():
+        if any(next(folder.glob(pattern), None) for pattern in patterns):
+            return content
+    return None
 
 
 def make(folder: Path) -> list[Path]:

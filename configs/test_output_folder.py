@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from leogym.configs import lock, output_folder
+from leogym.configs.errors import InputError
 
 
 @pytest.fixture
@@ -39,6 +40,24 @@ def test_a_folder_without_outputs_is_removed_with_its_list(tmp_path: Path) -> No
     (tmp_path / "own" / ".gitignore").write_text("mine\n")
     output_folder.remove_if_empty(tmp_path / "own")
     assert (tmp_path / "own" / ".gitignore").exists()
+
+
+@pytest.mark.parametrize("content", output_folder.MARKS)
+def test_a_folder_of_each_content_is_refused_for_all_others(content: str, tmp_path: Path) -> None:
+    for pattern in output_folder.MARKS[content]:
+        folder = tmp_path / pattern.replace("*", "a")
+        output_folder.require(folder, content)
+        mark = folder / pattern.replace("[0-9]", "1").replace("*", "dev")
+        mark.parent.mkdir(parents=True)
+        mark.touch()
+        assert output_folder.content_of(folder) == content
+        output_folder.require(folder, content)
+        for other in output_folder.MARKS.keys() - {content}:
+            with pytest.raises(InputError, match=f"holds {content}: {other} needs a folder of its own"):
+                output_folder.require(folder, other)
+        mark.unlink()
+        for other in output_folder.MARKS:
+            output_folder.require(folder, other)
 
 
 def test_a_locked_folder_is_ignored_from_the_start(repository: Path) -> None:

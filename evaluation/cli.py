@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import leosim
 
-from leogym.configs import lock, names
+from leogym.configs import lock, names, output_folder
 from leogym.configs.atomic import FULL, write_atomically
 from leogym.configs.command_line import OneLineParser, as_folder
 from leogym.configs.errors import InputError, reports_input_errors
@@ -152,6 +152,7 @@ def run(arguments: Sequence[str], program: str = PROGRAM) -> int:
     contestants = parse(options.schemes, engine.schemes()) if options.schemes else of_suites(chosen)
     kept = cache.opened(options.cache)
     folder = options.out or Path("runs") / f"evaluation-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    output_folder.require(folder, "an evaluation")
     require_writable(folder)
     traces = inputs.load_traces(chosen)
     runs = planned(chosen, contestants, traces, options, engine.schemes())

@@ -77,5 +77,6 @@ def write(bundle: TensorBundle, network: bytes, description: dict[str, object], 
         "imported_from": bundle.index.name,
         "index_sha256": hashlib.sha256(bundle.index.read_bytes()).hexdigest(),
     }
+    output_folder.require(out, "an imported policy")
     output_folder.make(out)
     return RunFolder(out, provenance).write_policy(network, description, None)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from leogym.agents.training.stopping import Stop
+from leogym.configs import output_folder
 from leogym.configs.atomic import sync_file, sync_folder, write_atomically
 from leogym.configs.errors import InputError
 
@@ -70,6 +71,7 @@ class RunFolder:
             raise InputError(
                 f"{path}: (folder): has a run already; continue it with --resume or name another"
             )
+        output_folder.require(path, "a training run")
         try:
             # Left by a run that was killed before its first checkpoint.
             for name in ("progress.csv", "evaluation.csv"):

@@ -13,6 +13,7 @@ import yaml
 
 from leogym.agents.worst_cases.measure import Contestant, measured
 from leogym.agents.worst_cases.search import OBJECTIVES, Found, search
+from leogym.configs import output_folder
 from leogym.configs import scenario as scenarios
 from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
@@ -43,6 +44,7 @@ def run(
             raise InputError(f"worst-cases: {name}: {value}: must be at least 1")
     contestant = Contestant.of(text)
     folder = out or Path("runs") / f"worst-{contestant.name}"
+    output_folder.require(folder, "a search for worst cases")
     folder.mkdir(parents=True, exist_ok=True)
     found = [
         one

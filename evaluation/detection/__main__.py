@@ -62,6 +62,7 @@ def parsed(arguments: Sequence[str] | None) -> tuple[Settings, int, Path]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
     settings, jobs, out = parsed(sys.argv[1:] if arguments is None else arguments)
+    output_folder.require(out, "a comparison of detectors")
     with output_folder.made(out):
         with Progress("scoring detectors", len(PATHS) * settings.repeats) as progress:
             scored, traces = scores(settings, jobs, progress.advance)

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from leogym.configs import output_folder
 from leogym.configs.atomic import write_atomically
 from leogym.configs.command_line import OneLineParser, as_folder
 from leogym.configs.errors import InputError
@@ -78,6 +79,7 @@ def run(arguments: Sequence[str], program: str) -> int:
     if options.backend != "simulator":
         # Before all that asks for an image of the lab.
         require_no_programs({name: one.program for name, one in entries if one is not None and one.program})
+    output_folder.require(options.out, "LeoBench's results")
     require_writable(options.out)
     options.out.mkdir(parents=True, exist_ok=True)
     if options.backend == "lab" and (told := freezing.another_kernel(found)):

@@ -15,6 +15,7 @@ from leogym.agents.orbit.train import load, save
 from leogym.agents.search import checking, evolving, grammar
 from leogym.agents.search.grammar import Program
 from leogym.agents.training.run_folder import RunFolder
+from leogym.configs import output_folder
 from leogym.configs.errors import InputError
 from leogym.evaluation.leobench import judging, scoring, split, version
 from leogym.evaluation.leobench.split import Split
@@ -33,6 +34,7 @@ def run(options: argparse.Namespace) -> int:
     for name, least in (("generations", 0), ("population", 4), ("runs", 1)):
         if getattr(options, name) < least:
             raise InputError(f"--{name}: must be at least {least}")
+    output_folder.require(options.out, "a training run")
     program = grammar.read(options.program)
     found = version.load(options.version)
     told = provenance.describe(seed=options.seed)

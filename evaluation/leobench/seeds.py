@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from leogym.configs import output_folder
 from leogym.configs.atomic import write_atomically
 from leogym.evaluation.leobench import judging, split
 from leogym.evaluation.leobench.board import overlap, shown
@@ -41,6 +42,7 @@ def meet(
     ray: str | None = None,
 ) -> Iterator[Meeting]:
     """Judge two entries on each seed; write their results to ``out``, and keep those that are there."""
+    output_folder.require(out, "LeoBench's results")
     out.mkdir(parents=True, exist_ok=True)
     for seed in seeds:
         chosen, scores = split.judge(version, seed), []

@@ -79,6 +79,8 @@ def _build(options: argparse.Namespace) -> list[str]:
 
 
 def _run(options: argparse.Namespace) -> list[str]:
+    if options.out is not None:
+        output_folder.require(options.out, "a lab run")
     described = scenario.load(options.scenario)
     if options.seed is not None:
         described = described.model_copy(update={"seed": options.seed})
