@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 import yaml
@@ -24,9 +25,9 @@ def run(tmp_path, *arguments):
     return train_cli.run([*map(str, arguments), "--out", str(tmp_path / "run"), "--track", "none"])
 
 
-def test_an_agent_with_nothing_to_train_says_so(tmp_path, capsys):
-    assert run(tmp_path, "--agent", "vivace") == 0
-    assert "nothing to train" in capsys.readouterr().out
+def test_an_agent_with_nothing_to_train_says_so(tmp_path):
+    with pytest.raises(InputError, match=r"^--agent: vivace: nothing to train, .* --schemes vivace,cubic$"):
+        run(tmp_path, "--agent", "vivace")
     assert not (tmp_path / "run").exists()
 
 
@@ -119,6 +120,29 @@ def test_resuming_takes_the_settings_of_the_run_and_only_a_new_length(tmp_path, 
     assert (tmp_path / "run" / "checkpoints" / "latest").read_text() == "000000000020\n"
 
 
+def test_a_resume_with_nothing_left_to_train_says_so_in_one_line(tmp_path, config, capsys):
+    run(tmp_path, "--agent", "astraea", "--config", config, "--steps", 10)
+    capsys.readouterr()
+    for length, reason in (
+        ([], "the run has 10 of 10 steps: --resume with more --steps goes on"),
+        (["--steps", 4], "the run has 10 of 4 steps: --resume with more --steps goes on"),
+        (["--minutes", 1e-6], "the run has taken .* of 1e-06 minutes, and --minutes counts those before "),
+    ):
+        assert run(tmp_path, "--agent", "astraea", "--resume", *length) == 0
+        said, policy = capsys.readouterr().out.splitlines()
+        assert re.match(f"{tmp_path / 'run'}: nothing left to train: {reason}", said)
+        assert policy == f"policy: {tmp_path / 'run' / 'policy'}"
+    assert run(tmp_path, "--agent", "astraea", "--resume", "--steps", 20) == 0
+    assert "nothing left" not in capsys.readouterr().out
+
+
+def test_an_agent_without_a_policy_cannot_be_evaluated_and_says_so_before_it_trains(tmp_path):
+    flags = ["--agent", "dreamerv3", "--engine", "rllib", "--steps", 100, "--set", "held_out_episodes=2"]
+    with pytest.raises(InputError, match=r"^settings: held_out_episodes: dreamerv3 exports no policy"):
+        run(tmp_path, *flags)
+    assert not (tmp_path / "run").exists()
+
+
 def test_every_shipped_configuration_is_valid():
     shipped = sorted(train_cli.CONFIGS.glob("*.yaml"))
     assert {"astraea", "astraea-leo", "astraea-minutes", "aurora", "orca", "ppo"} <= {
@@ -135,7 +159,9 @@ def test_every_shipped_configuration_is_valid():
 def test_the_published_configuration_is_the_defaults():
     flags = train_cli.parser().parse_args(["--agent", "astraea"])
     settings = train_cli.fresh(train_cli.registry.get("astraea"), flags)
-    assert settings.model_dump(exclude_defaults=True).keys() <= {"agent", "steps"}
+    # Evaluation does not change training.
+    assert settings.model_dump(exclude_defaults=True).keys() - {"held_out_episodes"} <= {"agent", "steps"}
+    assert settings.held_out_episodes
 
 
 def test_any_observation_action_and_reward_train_together(tmp_path):

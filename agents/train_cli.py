@@ -2,6 +2,7 @@
 
 import argparse
 import copy
+import json
 import os
 import sys
 from collections.abc import Mapping
@@ -86,12 +87,14 @@ def run(arguments: list[str], program: str = PROGRAM) -> int:
     if (algorithm := take_algorithm(flags)) is not None and algorithm.name != scheme.name:
         scheme, task = algorithm, task_of(scheme, algorithm)
     if not scheme.trainers:
-        print(f"{scheme.summary}.")
-        return 0
+        how = f"leogym evaluate startup --schemes {scheme.name},cubic"
+        raise InputError(f"--agent: {scheme.name}: nothing to train, as it learns online: run it with {how}")
     out = flags.out or Path("runs") / scheme.name
     output_folder.require(out, "a training run")
     settings = resumed(scheme, flags, out) if flags.resume else fresh(scheme, flags, task)
     check(settings)
+    if settings.held_out_episodes and not scheme.exports:
+        raise InputError(f"settings: held_out_episodes: {scheme.name} exports no policy: leave it out")
     trainer = scheme.trainer(settings.engine)
     provenance = describe(settings.model_dump(mode="json"), settings.seed, trace_hashes(settings))
     with lock.held(out), Signals() as stop:
@@ -100,16 +103,35 @@ def run(arguments: list[str], program: str = PROGRAM) -> int:
         else:
             folder = RunFolder.create(out, settings.to_yaml(), provenance)
         folder.stop = stop
+        before = folder.latest_checkpoint()
         try:
             trainer(settings, folder)
         except (Stopped, KeyboardInterrupt):
             return stopped(folder, stop)
         except (InputError, OSError) as error:
             failed(folder, error, resume=flags.resume)
-    # Some agents, such as DreamerV3 with its world model, export no policy.
+    if before is not None and folder.latest_checkpoint() == before:
+        print(trained_nothing(settings, folder, int(before.name)))
     exported = (folder.policy / "policy.onnx").exists()
-    print(f"policy: {folder.policy}" if exported else f"checkpoints: {folder.checkpoints}")
+    print(
+        f"policy: {folder.policy}"
+        if exported
+        else f"checkpoints: {folder.checkpoints} ({scheme.name} exports no policy)"
+    )
     return 0
+
+
+def trained_nothing(settings: TrainSettings, folder: RunFolder, steps: int) -> str:
+    """Return the line about a resumed run that had its whole length before, after ``steps``."""
+    said = f"{folder.path}: nothing left to train: "
+    if settings.minutes is None:
+        return f"{said}the run has {steps:,} of {settings.steps:,} steps: --resume with more --steps goes on"
+    summary = json.loads((folder.path / "summary.json").read_text(encoding="utf-8"))
+    minutes = summary["wall_s"] / 60
+    return (
+        f"{said}the run has taken {minutes:.3g} of {settings.minutes:g} minutes, and --minutes counts those "
+        "before a resume: --resume with more --minutes goes on"
+    )
 
 
 def stopped(folder: RunFolder, stop: Signals) -> int:

@@ -6,6 +6,7 @@ Evaluation uses no random generator of training, so it does not change the run.
 """
 
 import csv
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,11 @@ class Chooser:
     """Evaluates a run's policies, keeps the best, and writes ``evaluation.csv``.
 
     ``steps`` is the number of environment steps done before a resume.
+
+    Attributes:
+        best: the rank of the best policy so far, None before the first.
+        cubic: Cubic's metrics on the same episodes, which summary.json has as ``cubic_NAME``. Computing them
+            takes about as long as evaluating one policy.
     """
 
     def __init__(self, settings: TrainSettings, run: RunFolder, steps: int) -> None:
@@ -38,6 +44,10 @@ class Chooser:
         self.best: Rank | None = None
         for row in rows(run.path):
             self._compare(rank(row), int(row["steps"]))
+        from leogym.agents.training.rollout import CHOOSING_EPISODE, evaluate_scheme  # as in `consider`
+
+        self.cubic = evaluate_scheme("cubic", settings, settings.held_out_episodes, first=CHOOSING_EPISODE)
+        run.notes |= {f"cubic_{name}": value for name, value in self.cubic.items()}
 
     def consider(self, steps: int, wall_s: float) -> dict[str, float]:
         """Evaluate the last exported policy, keep it if it is the best, and return its metrics."""
@@ -68,6 +78,21 @@ class Chooser:
             notes = {"episodes": self._settings.held_out_episodes, **({"links": links} if links else {})}
             self._run.notes["held_out"] = {**notes, "best": best}
         return better
+
+
+def described(metrics: Mapping[str, float], flows: int) -> str:
+    """Return metrics on held-out episodes of up to ``flows`` learning flows as text."""
+    values = []
+    if math.isfinite(reward := metrics.get("reward", math.nan)):
+        values.append(f"reward {reward:.4g}")
+    if "normalized_goodput" in metrics:
+        share = "utilization" if flows == 1 else "utilization per flow"
+        values += [
+            f"{share} {100 * metrics['normalized_goodput']:.1f} %",
+            f"delay inflation {metrics['delay_inflation']:.2f}",
+            f"loss {100 * metrics['loss_rate']:.2g} %",
+        ]
+    return ", ".join(values)
 
 
 def rows(run: Path) -> list[Mapping[str, str]]:

@@ -10,13 +10,15 @@ from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
+from rich.text import Text
 
-from leogym.agents.training.held_out import Chooser, Rank, rank
+from leogym.agents.training.held_out import Chooser, described, rank
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
 from leogym.agents.training.stopping import Stopped
 from leogym.agents.training.tracking import scalars, tracker
+from leogym.configs.durations import duration
 
 PLAIN_LINE_S = 10.0  # least time between progress lines without a terminal
 
@@ -49,11 +51,13 @@ class Reporter:
                 TextColumn(settings.agent),
                 BarColumn(),
                 TaskProgressColumn(),
-                TimeRemainingColumn(),
+                TimeLeft(),
                 TextColumn("{task.fields[text]}"),
                 console=Console(),
             )
-            self._task = self._bar.add_task("train", total=1.0, text="")
+            self._task = self._bar.add_task("train", total=1.0, text="", ends_s=None)
+        # From here on: what comes before, such as Cubic's episodes, does not repeat.
+        self._first_s, self._first_share = self.wall_s, self.done(steps)
 
     @property
     def wall_s(self) -> float:
@@ -67,6 +71,13 @@ class Reporter:
             return self.wall_s / (60 * settings.minutes)
         return steps / settings.steps if settings.steps is not None else 0.0
 
+    def left_s(self, steps: int) -> float | None:
+        """Return the estimated time in s until the run ends; None before the first step and at the end."""
+        share = self.done(steps)
+        if not self._first_share < share < 1:
+            return None
+        return (self.wall_s - self._first_s) * (1 - share) / (share - self._first_share)
+
     def row(self, row: Mapping[str, Any]) -> None:
         """Add a row with a ``steps`` column to progress.csv and the tracker, and show it."""
         self._run.append_progress(
@@ -78,12 +89,15 @@ class Reporter:
         numbers = scalars(row)
         self._tracker.log(numbers, row["steps"])
         text = "  ".join(f"{name} {numbers[name]:.4g}" for name in self._shown if name in numbers)
-        share = min(1.0, self.done(row["steps"]))
+        share, left_s = min(1.0, self.done(row["steps"])), self.left_s(row["steps"])
         if self._bar is not None:
-            self._bar.update(self._task, completed=share, text=f"{row['steps']:,} steps  {text}")
+            ends_s = None if left_s is None else time.monotonic() + left_s
+            text = f"{row['steps']:,} steps  {text}"
+            self._bar.update(self._task, completed=share, text=text, ends_s=ends_s)
         elif self.wall_s - self._said_s >= PLAIN_LINE_S or share >= 1:
             self._said_s = self.wall_s
-            self.say(f"{share:4.0%}  {row['steps']:,} steps  {text}")
+            left = "" if left_s is None else f"{duration(left_s)} left  "
+            self.say(f"{share:4.0%}  {row['steps']:,} steps  {left}{text}")
 
     def checkpointed(self, steps: int) -> None:
         """Announce the checkpoint of ``steps`` (without a terminal only) and evaluate its policy."""
@@ -92,9 +106,14 @@ class Reporter:
         if self._chooser is not None:
             earned = self._chooser.consider(steps, self.wall_s)
             self._tracker.log({f"held_out_{name}": value for name, value in earned.items()}, steps)
-            links = self._settings.held_out_links
-            found = rank(earned)
-            self.say(f"held out: {_rank(found, links)}; best: {_rank(self._chooser.best or found, links)}")
+            settings, best = self._settings, self._chooser.best or rank(earned)
+            flows, links = settings.scenarios.max_learning_flows, settings.held_out_links
+            held = f"{best[0]} of {links} links, " if links else ""
+            now = f"{rank(earned)[0]} of {links} links, " if links else ""
+            self.say(
+                f"held out: {now}{described(earned, flows)}; best: {held}reward {best[1]:.4g}; "
+                f"Cubic: {described(self._chooser.cubic, flows)}"
+            )
 
     def leave_if_asked(self, save: Callable[[], None]) -> None:
         """If the run is asked to stop, ``save`` a checkpoint and raise `Stopped`; call this at safe points.
@@ -132,6 +151,10 @@ class Reporter:
         self._tracker.close()
 
 
-def _rank(found: Rank, links: int) -> str:
-    held, reward = found
-    return f"{held} of {links} links, reward {reward:.4g}" if links else f"reward {reward:.4g}"
+class TimeLeft(ProgressColumn):
+    """The time until the monotonic time ``ends_s`` of a task, if it is known."""
+
+    def render(self, task: Task) -> Text:
+        """Return the time with its label."""
+        ends_s = task.fields["ends_s"]
+        return Text("" if ends_s is None else f"{duration(max(0.0, ends_s - time.monotonic()))} left")

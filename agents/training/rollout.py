@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import leosim
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.settings import TrainSettings
-from leogym.envs.learners import LEARNER
+from leogym.configs.scenario import LEARNER, Scenario
 
 Act = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """Maps observations (n, observation_dim) to actions (n, action_dim)."""
@@ -79,6 +80,77 @@ def evaluate(
     return _evaluate(lambda observations, which: act(observations), settings, episodes, first)
 
 
+def evaluate_scheme(
+    scheme: str, settings: TrainSettings, episodes: int, *, first: int = JUDGING_EPISODE
+) -> dict[str, float]:
+    """Run ``scheme`` in the place of the learning flows of the same held-out scenarios; see `evaluate`.
+
+    ``reward`` is NaN where background flows run, too: a reward may depend on which flows learn.
+    """
+    drawn = Episodes(_held_out(settings, 1))
+    scenarios = [drawn.scenario(first + index) for index in range(episodes)]
+    steered = [_steered(scenario, scheme) for scenario in scenarios]
+    batch = leosim.Batch(
+        episodes,
+        slots=max(sum(flow.count for flow in scenario.flows) for scenario in steered),
+        agent=settings.spec,
+        reward=settings.reward,
+        interval_ms=settings.interval_ms,
+        threads=settings.workers,
+        watch=True,
+    )
+    used = {name for scenario in steered for name in scenario.traces}
+    traces: dict[str, leosim.PathTrace] = {}
+    if used:
+        from leogym.traces import load_all  # here, because it builds orbits, which static links do not need
+
+        traces = load_all(used)
+    for index, scenario in enumerate(steered):
+        batch.reset(index, scenario.to_json(), traces)
+    actions = np.zeros((*batch.active.shape, batch.action_dim), np.float32)
+    total, count = 0.0, 0
+    while not batch.finished.all():
+        active = batch.active & ~batch.finished[:, None]
+        batch.step(actions)
+        total += float(batch.rewards_view[active].sum(dtype=np.float64))
+        count += int(active.sum())
+    learns = [
+        [flow.scheme == LEARNER for flow in scenario.flows for _ in range(flow.count)]
+        for scenario in scenarios
+    ]
+    flows = [
+        flow
+        for index, of_learners in enumerate(learns)
+        for flow, learner in zip(batch.run_log(index).flows, of_learners, strict=True)
+        if learner
+    ]
+    alone = all(learner for of_learners in learns for learner in of_learners)
+    return {"reward": total / count if alone else math.nan, **_means(flows)}
+
+
+def _steered(scenario: Scenario, scheme: str) -> Scenario:
+    """Return ``scenario`` with ``scheme`` in the place of the learning flows."""
+    flows = [
+        flow.model_copy(update={"scheme": scheme}) if flow.scheme == LEARNER else flow
+        for flow in scenario.flows
+    ]
+    return scenario.model_copy(update={"flows": flows})
+
+
+def _held_out(settings: TrainSettings, episodes: int) -> TrainSettings:
+    changes = {"seed": HELD_OUT_SEED, "num_envs": episodes, "backend": "simulator", "curriculum": []}
+    return settings.model_copy(update=changes)
+
+
+def _means(flows: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the means of `METRICS` over ``flows``, each over the flows where it is a number."""
+    means = {}
+    for name in METRICS:
+        values = [flow[name] for flow in flows if math.isfinite(flow[name])]
+        means[name] = float(np.mean(values)) if values else math.nan
+    return means
+
+
 def _evaluate(
     act: Remembering,
     settings: TrainSettings,
@@ -86,9 +158,7 @@ def _evaluate(
     first: int,
     guard: leosim.Policy | None = None,
 ) -> dict[str, float]:
-    changes = {"seed": HELD_OUT_SEED, "num_envs": episodes, "backend": "simulator", "curriculum": []}
-    held_out = settings.model_copy(update=changes)
-    simulations = Episodes(held_out, first_episode=first, guard=guard)
+    simulations = Episodes(_held_out(settings, episodes), first_episode=first, guard=guard)
     simulations.start()
     batch = simulations.batch
     total, count = 0.0, 0
@@ -103,10 +173,7 @@ def _evaluate(
     flows = [
         flow for index in range(episodes) for flow in batch.run_log(index).flows if flow["scheme"] == LEARNER
     ]
-    means = {}
-    for name in METRICS:
-        values = [flow[name] for flow in flows if math.isfinite(flow[name])]
-        means[name] = float(np.mean(values)) if values else math.nan
+    means = _means(flows)
     if guard is not None and guard.known_ranges is not None:
         means["fallbacks"] = float(np.mean([flow["fallbacks"] for flow in flows]))
     return {"reward": total / count, **means}

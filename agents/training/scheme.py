@@ -26,6 +26,8 @@ class Scheme:
     departures: str = ""
     """One line: how the shipped policy (``trained/``) differs from the publication. Reports,
     ``evaluate.py --list`` and the README show it."""
+    exports: bool = True
+    """Whether training writes a policy."""
     trainers: Mapping[str, str] = field(default_factory=dict)
     """Engine to ``module:function``; empty when there is nothing to train."""
 

@@ -9,6 +9,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from leogym.configs.durations import duration
 from leogym.evaluation.runs.plan import Run
 
 NOMINAL_MBPS = 100.0
@@ -118,11 +119,3 @@ class Shown:
         left_s = self._estimate.left_s()
         still = "" if left_s is None or self._done == self._runs else f", {duration(left_s)} left"
         return f"{self._done} of {self._runs} runs done{still}"
-
-
-def duration(seconds: float) -> str:
-    """Return a time as text: ``40 s``, ``12 min``, ``3 h 5 min``."""
-    if seconds < 59.5:
-        return f"{round(seconds)} s"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"

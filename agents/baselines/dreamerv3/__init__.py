@@ -11,5 +11,6 @@ SCHEME = Scheme(
     name="dreamerv3",
     summary="DreamerV3 (Hafner et al., 2023): learns a world model and acts in it",
     settings=DreamerV3Settings,
+    exports=False,
     trainers={"rllib": "leogym.agents.engines.rllib.online:train"},
 )
