@@ -6,13 +6,15 @@ import sys
 from pathlib import Path
 
 from leogym.configs.errors import InputError
-from leogym.traces.formats import announced, exchange, leoem, starlink_csv
+from leogym.traces.formats import announced, exchange, exporting, leoem, plausible, starlink_csv
 from leogym.traces.formats import series as rows
 
 DEFAULT_CAPACITY_MBPS = 100.0
+_HIGHEST_KM = 100_000.0
 
 _OPTIONS = (
     *("uplink", "downlink", "pings", "delay_ms", "capacity_mbps", "bin_ms", "columns", "terminal_at"),
+    "altitude_km",
     *("reattach_s", "reattach_phase_s"),
 )
 _ALWAYS = {"reattach_s", "reattach_phase_s"}  # options of all formats
@@ -21,10 +23,10 @@ _TAKES = {
     "hypatia": {"capacity_mbps"},
     "leoreplayer": {"uplink", "downlink", "capacity_mbps"},
     "mahimahi": {"uplink", "downlink", "delay_ms", "bin_ms"},
-    "starlink-csv": {"terminal_at", "columns", "delay_ms", "capacity_mbps", "bin_ms"},
-    "irtt": {"terminal_at", "uplink", "downlink", "capacity_mbps", "bin_ms"},
-    "ping": {"terminal_at", "uplink", "downlink", "capacity_mbps", "bin_ms"},
-    "wetlinks": {"terminal_at", "pings", "delay_ms"},
+    "starlink-csv": {"terminal_at", "columns", "delay_ms", "capacity_mbps", "bin_ms", "altitude_km"},
+    "irtt": {"terminal_at", "uplink", "downlink", "capacity_mbps", "bin_ms", "altitude_km"},
+    "ping": {"terminal_at", "uplink", "downlink", "capacity_mbps", "bin_ms", "altitude_km"},
+    "wetlinks": {"terminal_at", "pings", "delay_ms", "altitude_km"},
 }
 """Further options of each format."""
 
@@ -42,7 +44,7 @@ def add(commands: argparse._SubParsersAction) -> None:
         ),
     )
     out.add_argument("file", help="a path trace file or a named path")
-    out.add_argument("--format", required=True, choices=exchange.EXPORTS)
+    out.add_argument("--format", required=True, choices=exporting.EXPORTS)
     out.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new or empty folder")
 
     into = commands.add_parser(
@@ -80,6 +82,13 @@ def add(commands: argparse._SubParsersAction) -> None:
         help="measurements: the user's end; to, the default, makes from → to the download",
     )
     into.add_argument(
+        "--altitude-km",
+        type=float,
+        metavar="KM",
+        help="measurements: the lowest satellite's altitude; RTTs below what light needs are not measured. "
+        f"Default {plausible.STARLINK_KM:g} for starlink-csv and wetlinks, else 0: no such limit",
+    )
+    into.add_argument(
         "--reattach-s",
         type=float,
         metavar="S",
@@ -100,7 +109,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 def run_export(arguments: argparse.Namespace) -> int:
     """Run ``export``."""
-    for line in exchange.export(arguments.file, arguments.format, arguments.out):
+    for line in exporting.export(arguments.file, arguments.format, arguments.out):
         print(line)
     return 0
 
@@ -120,6 +129,9 @@ def _options(arguments: argparse.Namespace) -> exchange.Options:
         if value is not None and not low < value <= high:
             flag = name.replace("_", "-")
             raise InputError(f"import: --{flag}: must be above {low:g} and at most {high:g}, not {value:g}")
+    altitude_km = arguments.altitude_km
+    if altitude_km is not None and not 0 <= altitude_km <= _HIGHEST_KM:
+        raise InputError(f"import: --altitude-km: must be from 0 to {_HIGHEST_KM:g}, not {altitude_km:g}")
     phase_s = arguments.reattach_phase_s
     if phase_s is not None and not 0 <= phase_s < announced.MAX_REATTACH_S:
         limit = f"at least 0 and below {announced.MAX_REATTACH_S:g}"
@@ -134,6 +146,7 @@ def _options(arguments: argparse.Namespace) -> exchange.Options:
         announced.Told(arguments.reattach_s, phase_s),
         arguments.terminal_at or "to",
         arguments.pings,
+        arguments.altitude_km,
     )
 
 

@@ -1,7 +1,8 @@
 """Hypatia's round-trip times: one ``time_ns,rtt_ns`` per line, 0 while unreachable.
 
 satgenpy's analysis of a pair of ground stations (snkas/hypatia, commit 0ac531c) writes the RTT of the
-shortest path at fixed steps, usually 100 ms, without a header.
+shortest path at fixed steps, usually 100 ms, without a header. Semicolons or tabs may separate the columns,
+as spreadsheets save them, with decimal commas.
 """
 
 from pathlib import Path
@@ -12,6 +13,7 @@ from leogym.configs.units import NS_PER_MS, NS_PER_S
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.series import Series
 from leogym.traces.formats.source import Source
+from leogym.traces.formats.table import separator_of
 
 COLUMNS = ("time_ns", "rtt_ns")
 _MAX_TIME_NS = round(rows.MAX_PERIOD_S * NS_PER_S)
@@ -29,8 +31,12 @@ def read(path: Path, capacity_mbps: float) -> Series:
     source, number = Source(path), 0
     time_ns: list[int] = []
     rtt_ns: list[float] = []
-    for number, line in source.lines():
-        cells = line.split(",")
+    separator = ""
+    for number, line in source.rows():
+        separator = separator or separator_of(line)
+        cells = [cell.strip() for cell in line.split(separator)]
+        if separator != ",":
+            cells = [cell.replace(",", ".", 1) for cell in cells]
         if len(cells) != len(COLUMNS):
             raise source.error(number, "row", f"must be {','.join(COLUMNS)}, not {len(cells)} columns")
         time = source.integer(number, "time_ns", cells[0], 0, _MAX_TIME_NS)

@@ -99,7 +99,7 @@ def _second(source: Source, number: int, line: str) -> Second:
 def read_log(path: Path) -> list[Second]:
     """Read a log's lines; raise InputError with line and rule if the file is not valid."""
     source, seconds, number = Source(path), [], 0
-    for number, line in source.lines():
+    for number, line in source.rows():
         second = _second(source, number, line)
         if seconds and second.cycle <= seconds[-1].cycle:
             raise source.error(number, "cycle", f"{second.cycle} must be after {seconds[-1].cycle}")

@@ -18,6 +18,7 @@ from leogym.traces.formats import mahimahi
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.series import Series
 from leogym.traces.formats.source import Source
+from leogym.traces.formats.tally import Tally
 
 INTERVAL_MS = 10
 _MAX_DELAY_MS = int(rows.MAX_DELAY_MS)
@@ -46,40 +47,61 @@ def read_delays_ms(path: Path) -> NDArray[np.int64]:
     """Read the delay of each interval, in ms; raise InputError with line and rule if the file is invalid."""
     source = Source(path)
     delays = []
-    for number, line in source.lines():
+    for number, line in source.rows():
         delays.append(source.integer(number, "delay_ms", line.strip(), 0, _MAX_DELAY_MS))
         if len(delays) > rows.MAX_ROWS:
             raise source.error(number, "file", f"more than {rows.MAX_ROWS} rows")
     return np.array(delays, dtype=np.int64)
 
 
-def read(delay: Path, uplink: Path | None, downlink: Path | None, capacity_mbps: float) -> Series:
+def read(
+    delay: Path,
+    uplink: Path | None,
+    downlink: Path | None,
+    capacity_mbps: float,
+    tally: Tally | None = None,
+    *,
+    exported: bool = False,
+) -> Series:
     """Read a delay file and up to two bandwidth files, one row per interval.
 
     Bandwidth traces are cut or repeated to the length of the delays; without one, capacity is constant. A
-    delay of 0 ms becomes a nanosecond, because path traces have no delay of 0.
+    delay of 0 ms was not measured, so the last one holds. In an ``exported`` trace it is below half a
+    millisecond, and becomes a nanosecond, because path traces have no delay of 0.
 
     Raises:
         InputError: a file is not valid; the message names line and rule.
     """
+    tally = Tally("delays") if tally is None else tally
     delay_ms = read_delays_ms(delay)
+    tally.total = len(delay_ms)
+    if not exported:
+        zero = delay_ms == 0
+        if zero.all():
+            raise InputError(f"{delay}: delay_ms: is 0 in every row: not measured")
+        tally.add("are 0: not measured", int(np.argmax(zero)) + 1, int(zero.sum()))
+        delay_ms = rows.held(delay_ms, ~zero)
     time_ns = np.arange(len(delay_ms), dtype=np.int64) * INTERVAL_MS * NS_PER_MS
     period_ns = len(delay_ms) * INTERVAL_MS * NS_PER_MS
     series = rows.constant(time_ns, period_ns, delay_ms * NS_PER_MS, capacity_mbps)
-    return replayed(series, uplink, downlink, INTERVAL_MS)
+    return replayed(series, uplink, downlink, INTERVAL_MS, tally)
 
 
-def replayed(series: Series, uplink: Path | None, downlink: Path | None, interval_ms: int) -> Series:
+def replayed(
+    series: Series, uplink: Path | None, downlink: Path | None, interval_ms: int, tally: Tally
+) -> Series:
     """Return a series whose capacity comes from bandwidth files, where there are such."""
     ways = [
-        way if path is None else replace(way, bps=replayed_bps(path, len(series.time_ns), interval_ms))
+        way if path is None else replace(way, bps=replayed_bps(path, len(series.time_ns), interval_ms, tally))
         for path, way in ((uplink, series.up), (downlink, series.down))
     ]
     return replace(series, up=ways[0], down=ways[1])
 
 
-def replayed_bps(path: Path, intervals: int, interval_ms: int = INTERVAL_MS) -> NDArray[np.int64]:
+def replayed_bps(path: Path, intervals: int, interval_ms: int, tally: Tally) -> NDArray[np.int64]:
     """Return a bandwidth file's mean capacity in each interval; the file is cut or repeated to fit.
+
+    ``tally`` gets a remark if it is.
 
     Raises:
         InputError: the file is not valid, or too short for so many intervals.
@@ -87,11 +109,9 @@ def replayed_bps(path: Path, intervals: int, interval_ms: int = INTERVAL_MS) -> 
     opportunity_ms = mahimahi.read_ms(path)
     period_ms, wanted_ms = int(opportunity_ms[-1]), intervals * interval_ms
     rounds = -(-wanted_ms // period_ms)
-    if rounds * len(opportunity_ms) > 1 << 28:
+    if rounds * len(opportunity_ms) > mahimahi.MAX_REPEATED:
         raise InputError(f"{path}: period: {period_ms} ms is too short for the delays' {wanted_ms} ms")
     if period_ms != wanted_ms:
-        # Time 0 is the end of the previous round.
-        first = np.where(opportunity_ms == 0, period_ms, opportunity_ms)
-        repeated = np.concatenate([first + index * period_ms for index in range(rounds)])
-        opportunity_ms = repeated[repeated <= wanted_ms]
-    return mahimahi.capacity_bps(opportunity_ms, wanted_ms, interval_ms)
+        how = "cut" if period_ms > wanted_ms else "repeated"
+        tally.remark(f"period: the {period_ms} ms of {path} are {how} to the delays' {wanted_ms} ms")
+    return mahimahi.capacity_bps(mahimahi.repeated_ms(opportunity_ms, wanted_ms), wanted_ms, interval_ms)

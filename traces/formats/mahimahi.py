@@ -21,6 +21,7 @@ from leogym.configs.units import NS_PER_MS, NS_PER_S
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.series import Series
 from leogym.traces.formats.source import Source
+from leogym.traces.formats.tally import Tally
 
 PACKET_BITS = 12_000  # bits of an opportunity that count as capacity: an IP packet of 1,500 bytes
 
@@ -28,6 +29,8 @@ DIRECTIONS = ("uplink", "downlink")
 DEFAULT_BIN_MS = 100
 MAX_PERIOD_MS = round(rows.MAX_PERIOD_S * 1000)
 MAX_OPPORTUNITIES = 1 << 29  # a day at 70 Mbit/s. Mahimahi keeps all of them in memory.
+MAX_REPEATED = 1 << 28  # opportunities of a trace that is repeated to another's length
+COMMON_PERIOD_MS = 3_600_000  # longer multiples of two periods are not worth their rows
 
 # An opportunity in bit/s × ns.
 _OPPORTUNITY = PACKET_BITS * NS_PER_S
@@ -173,8 +176,8 @@ def check(series: Series, source: str, unit_ms: int = 1) -> None:
 def read_ms(path: Path) -> NDArray[np.int64]:
     """Read a trace's opportunities, in ms; raise InputError with line and rule if the file is not valid."""
     source, pieces, piece, last, number = Source(path), [], [], 0, 0
-    for number, line in source.lines():
-        value = source.integer(number, "opportunity", line, 0, MAX_PERIOD_MS)
+    for number, line in source.rows():
+        value = source.integer(number, "opportunity", line.strip(), 0, MAX_PERIOD_MS)
         if value < last:
             raise source.error(number, "opportunity", f"{value} ms is before the line above, {last} ms")
         last = value
@@ -200,19 +203,61 @@ def capacity_bps(opportunity_ms: NDArray[np.int64], period_ms: int, bin_ms: int)
     return np.round(counts * PACKET_BITS * 1000 / length_ms).astype(np.int64)
 
 
-def read(uplink: Path, downlink: Path, delay_ms: tuple[float, float], bin_ms: int = DEFAULT_BIN_MS) -> Series:
+def repeated_ms(opportunity_ms: NDArray[np.int64], period_ms: int) -> NDArray[np.int64]:
+    """Return the opportunities of ``period_ms``, as mahimahi repeats a trace: cut or repeated to fit."""
+    own_ms = int(opportunity_ms[-1])
+    if own_ms == period_ms:
+        return opportunity_ms
+    # Time 0 is the end of the previous round.
+    first = np.where(opportunity_ms == 0, own_ms, opportunity_ms)
+    rounds = -(-period_ms // own_ms)
+    repeated = np.concatenate([first + index * own_ms for index in range(rounds)])
+    return repeated[repeated <= period_ms]
+
+
+def _common_period_ms(uplink: Path, downlink: Path, periods_ms: tuple[int, int], tally: Tally) -> int:
+    """Return the period of both directions; mahimahi repeats each on its own."""
+    up_ms, down_ms = periods_ms
+    if up_ms == down_ms:
+        return up_ms
+    common_ms, longer_ms = math.lcm(up_ms, down_ms), max(up_ms, down_ms)
+    said = f"period: {up_ms} ms up and {down_ms} ms down"
+    if common_ms <= max(COMMON_PERIOD_MS, longer_ms):
+        tally.remark(f"{said}: both are repeated to {common_ms} ms, as mm-link does")
+        return common_ms
+    shorter, longer = (downlink, uplink) if up_ms > down_ms else (uplink, downlink)
+    tally.remark(
+        f"{said}: {shorter} is repeated and cut to the {longer_ms} ms of {longer}; then both start over, "
+        "while mm-link repeats each on its own"
+    )
+    return longer_ms
+
+
+def read(
+    uplink: Path,
+    downlink: Path,
+    delay_ms: tuple[float, float],
+    bin_ms: int = DEFAULT_BIN_MS,
+    tally: Tally | None = None,
+) -> Series:
     """Read a pair of traces as rows of ``bin_ms`` with a constant delay up and down.
 
     A bin without opportunities has capacity 0 and is connected, because the trace does not state the cause.
+    Traces of different periods are repeated to a common one of at most `COMMON_PERIOD_MS`, or else to the
+    longer one; ``tally`` gets a remark.
 
     Raises:
-        InputError: a file is not valid, or the periods differ.
+        InputError: a file is not valid, or too short for the other one's period.
     """
+    tally = Tally("opportunities") if tally is None else tally
     traces = {uplink: read_ms(uplink)}
     traces.setdefault(downlink, traces[uplink] if downlink == uplink else read_ms(downlink))
-    period_ms, other_ms = int(traces[uplink][-1]), int(traces[downlink][-1])
-    if period_ms != other_ms:
-        raise InputError(f"{downlink}: period: {other_ms} ms, while {uplink} has {period_ms} ms")
+    periods_ms = int(traces[uplink][-1]), int(traces[downlink][-1])
+    period_ms = _common_period_ms(uplink, downlink, periods_ms, tally)
+    for path, trace in traces.items():
+        if -(-period_ms // int(trace[-1])) * len(trace) > MAX_REPEATED:
+            raise InputError(f"{path}: period: {trace[-1]} ms is too short for the other's {period_ms} ms")
+    traces = {path: repeated_ms(trace, period_ms) for path, trace in traces.items()}
     if period_ms // bin_ms > rows.MAX_ROWS:
         raise InputError(
             f"{uplink}: period: {period_ms} ms are more than {rows.MAX_ROWS} bins of {bin_ms} ms"

@@ -7,6 +7,7 @@ Probes are put onto slots of equal length by the time at which they were sent:
 - Probes lost in a row for at least `OUTAGE_NS` are an outage, as when the terminal changes its satellite. Its
   slots are those from the first lost probe up to the next answered one. Other losses are random: a slot's
   loss is the share of lost probes, outages aside, within half of `LOSS_NS` before and after it.
+- The rows end an interval after the last probe.
 - A probe that is known to be lost on one way counts for this way alone. But an outage on the way up is one
   both ways: nothing that could be lost gets to the other end.
 """
@@ -49,11 +50,17 @@ class Probes:
         return int(np.median(np.diff(self.time_ns))) if len(self.time_ns) > 1 else 0
 
 
-def of_round_trips(time_ns: NDArray[np.int64], rtt_ns: NDArray[np.float64]) -> Probes:
-    """Return probes of which only RTTs are known, NaN if lost; times since 1970, not decreasing."""
+def of_round_trips(
+    time_ns: NDArray[np.int64], rtt_ns: NDArray[np.float64], lost: NDArray[np.bool_] | None = None
+) -> Probes:
+    """Return probes of which only RTTs are known; times since 1970, not decreasing.
+
+    An RTT of NaN is unknown if the probe is not ``lost``, by default it is.
+    """
     unknown, no = np.full(len(time_ns), np.nan), np.zeros(len(time_ns), dtype=bool)
     start_ns = int(time_ns[0])
-    return Probes(time_ns - start_ns, start_ns, rtt_ns, unknown, unknown, np.isnan(rtt_ns), no, no)
+    lost = np.isnan(rtt_ns) if lost is None else lost
+    return Probes(time_ns - start_ns, start_ns, rtt_ns, unknown, unknown, lost, no, no)
 
 
 def in_outage(probes: Probes, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -77,13 +84,16 @@ def binned(probes: Probes, slot_ns: int, capacity_mbps: float, source: str) -> S
     Raises:
         InputError: every probe was lost, or there are too many slots.
     """
-    slots = int(probes.time_ns[-1]) // slot_ns + 1
+    last_ns = int(probes.time_ns[-1])
+    slots = max(last_ns // slot_ns + 1, round((last_ns + probes.interval_ns) / slot_ns))
     if slots > MAX_SLOTS:
         raise InputError(f"{source}: bin_ms: more than {MAX_SLOTS} rows of {slot_ns / NS_PER_MS:g} ms")
     slot = probes.time_ns // slot_ns
     answered = ~probes.lost
     if not answered.any():
         raise InputError(f"{source}: rtt: every probe was lost")
+    if not np.isfinite(probes.rtt_ns[answered]).any():
+        raise InputError(f"{source}: rtt: no answered probe has a measured RTT")
     halves_ns = probes.rtt_ns / 2
     stamped = bool(np.isfinite(probes.uplink_ns[answered] + probes.downlink_ns[answered]).any())
     time_ns = np.arange(slots, dtype=np.int64) * slot_ns

@@ -136,10 +136,15 @@ def from_trace(trace: leosim.PathTrace) -> Series:
 
 def held_delays(delay_ns: NDArray[np.int64], known: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Replace unknown delays by the last known one, or else the first; raise ValueError if none is known."""
+    return held(delay_ns, known)
+
+
+def held(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
+    """Replace unknown values by the last known one, or else the first; raise ValueError if none is known."""
     if not known.any():
-        raise ValueError("no delay is known")
+        raise ValueError("no value is known")
     rows = np.maximum.accumulate(np.where(known, np.arange(len(known)), -1))
-    return delay_ns[np.where(rows < 0, int(np.argmax(known)), rows)]
+    return values[np.where(rows < 0, int(np.argmax(known)), rows)]
 
 
 def without_overtaking(series: Series) -> tuple[Series, int]:

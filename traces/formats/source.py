@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+from leogym.configs import text_file
 from leogym.configs.errors import InputError
 from leogym.configs.progress import Progress
 from leogym.traces.path.cache import MAX_BYTES
@@ -13,6 +14,15 @@ MAX_LINE_BYTES = 1 << 20
 
 SHOWN_BYTES = 1 << 20
 """The progress of reading is shown each time that so many bytes are read."""
+
+_PACKED = {
+    b"\x1f\x8b": "gzip: unpack it with gunzip",
+    b"\xfd7zXZ\x00": "xz: unpack it with unxz",
+    b"\x28\xb5\x2f\xfd": "zstd: unpack it with unzstd",
+    b"BZh": "bzip2: unpack it with bunzip2",
+    b"PK\x03\x04": "a ZIP archive or a spreadsheet: unpack it, or save it as CSV",
+}
+"""First bytes of files that people take for text (irtt packs its output), and the way to the text."""
 
 
 class Source:
@@ -26,19 +36,41 @@ class Source:
         return InputError(f"{self.path}:{line}: {field}: {rule}")
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield line numbers, from 1, and lines without line breaks.
+        """Yield line numbers, from 1, and lines without line breaks and byte-order mark.
 
         Raises:
-            InputError: the file is unreadable, empty, larger than `MAX_BYTES`, or not UTF-8.
+            InputError: the file is unreadable, empty, larger than `MAX_BYTES`, packed, or not UTF-8.
         """
         number = 0
         for number, raw in self._raw_lines():
+            if number == 1:
+                raw = self._first_line(raw)
             try:
                 yield number, raw.decode("utf-8")
             except UnicodeDecodeError:
                 raise self.error(number, "file", "not UTF-8 text") from None
         if number == 0:
             raise InputError(f"{self.path}: file: is empty")
+
+    def rows(self) -> Iterator[tuple[int, str]]:
+        """Yield line numbers and lines without spaces around, but no blank lines at the end; see `lines`."""
+        blank: list[int] = []
+        for number, line in self.lines():
+            if not line.strip():
+                blank.append(number)
+                continue
+            yield from ((earlier, "") for earlier in blank)
+            blank.clear()
+            yield number, line.strip(" ")
+
+    def _first_line(self, raw: bytes) -> bytes:
+        for start, what in _PACKED.items():
+            if raw.startswith(start):
+                raise self.error(1, "file", f"is {what}")
+        raw = text_file.without_mark(raw, str(self.path))
+        if b"\0" in raw:
+            raise self.error(1, "file", "holds NUL bytes: not UTF-8 text")
+        return raw
 
     def _raw_lines(self) -> Iterator[tuple[int, bytes]]:
         try:
@@ -71,7 +103,7 @@ class Source:
         except ValueError:
             value = math.nan
         if not low <= value <= high:
-            raise self.error(line, field, f"must be a number from {low:g} to {high:g}, not {_shown(text)}")
+            raise self.error(line, field, f"must be a number from {low:g} to {high:g}, not {shown(text)}")
         return value
 
     def integer(self, line: int, field: str, text: str, low: int, high: int) -> int:
@@ -79,9 +111,10 @@ class Source:
         digits = text.removeprefix("-")
         value = int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 20 else None
         if value is None or not low <= value <= high:
-            raise self.error(line, field, f"must be an integer from {low} to {high}, not {_shown(text)}")
+            raise self.error(line, field, f"must be an integer from {low} to {high}, not {shown(text)}")
         return value
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
+    """Return a text from a file as an error message shows it: in quotes, ASCII, at most 40 characters."""
     return ascii(text if len(text) <= 40 else f"{text[:37]}...")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from leogym.configs.errors import reports_input_errors
 from leogym.traces.__main__ import main
-from leogym.traces.formats import exchange, mahimahi
+from leogym.traces.formats import exchange, exporting, mahimahi
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.conftest import make_series, random_series
 from leogym.traces.path import cache
@@ -119,13 +119,13 @@ def test_every_export_is_read_back_in_every_format(tmp_path_factory, series):
     assert np.array_equal(written.time_ns, series.time_ns)
     for way, name in itertools.product(("up", "down"), ("delay_ns", "bps", "loss", "connected")):
         assert np.array_equal(getattr(getattr(written, way), name), getattr(getattr(series, way), name))
-    exchange.export(str(folder / "x.csv"), "netem-trace", folder / "netem")
+    exporting.export(str(folder / "x.csv"), "netem-trace", folder / "netem")
     if not all(series.capacity_bps(direction).any() for direction in mahimahi.DIRECTIONS):
         return
     if not (series.capacity_bps("uplink").astype(bool) & series.capacity_bps("downlink").astype(bool)).any():
         return
     for kind in ("mahimahi", "leoreplayer"):
-        exchange.export(str(folder / "x.csv"), kind, folder / kind)
+        exporting.export(str(folder / "x.csv"), kind, folder / kind)
         options = exchange.Options(bin_ms=10)
         back, *_ = exchange.read(folder / kind, kind, options)
         assert back.period_ns == series.period_ns

@@ -93,7 +93,7 @@ def test_a_grid_of_16_s_is_found(tmp_path, slot_s, faults):
         ("1$[-1, 5, -2]$3$[0.1, nan]$0.1", ":2: delays: must be a number from 0 to 9.999, not 'nan'"),
         ("1$[-1, 5, -2]$3$[0.1, -0.1]$0", ":2: delays: must be a number from 0 to 9.999, not '-0.1'"),
         ("1$[-1, 5, -2]$3$[0.1, 0.1]$0.3", ":2: delay_sum: is 0.3 s, while the delays add up to 0.2 s"),
-        ("", ":2: cycle: must be an integer"),
+        ("\n1$NULL", ":2: cycle: must be an integer"),
     ],
 )
 def test_a_malformed_line_is_named_with_its_rule(tmp_path, line, message):

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from leogym.configs.errors import InputError
 from leogym.traces.formats import mahimahi
 from leogym.traces.formats.conftest import make_series, random_series
+from leogym.traces.formats.tally import Tally
 
 
 def _opportunities(series, direction="uplink"):
@@ -140,11 +141,41 @@ def test_a_malformed_trace_is_named_with_line_and_rule(tmp_path, text, message):
     assert "\n" not in str(error.value)
 
 
-def test_traces_of_different_periods_are_refused(tmp_path):
-    (tmp_path / "up").write_text("5\n")
-    (tmp_path / "down").write_text("6\n")
-    with pytest.raises(InputError, match=r"down: period: 6 ms, while .*up has 5 ms$"):
-        mahimahi.read(tmp_path / "up", tmp_path / "down", 20)
+def test_traces_of_different_periods_are_repeated_to_a_common_one_as_mahimahi_does(tmp_path):
+    (tmp_path / "up").write_text("0\n5\n")
+    (tmp_path / "down").write_text("2\n6\n")
+    tally = Tally()
+    series = mahimahi.read(tmp_path / "up", tmp_path / "down", (20, 20), bin_ms=1, tally=tally)
+    assert series.period_ns == 30_000_000
+    # Mahimahi's own rounds: two opportunities at 5, 10, …, and one at 2, 6, 8, 12, …
+    assert np.flatnonzero(series.up.bps).tolist() == [4, 9, 14, 19, 24, 29]
+    assert set(series.up.bps[series.up.bps > 0].tolist()) == {24_000_000}
+    assert (np.flatnonzero(series.down.bps) + 1).tolist() == [2, 6, 8, 12, 14, 18, 20, 24, 26, 30]
+    assert tally.remarks == ["period: 5 ms up and 6 ms down: both are repeated to 30 ms, as mm-link does"]
+
+
+def test_traces_without_a_short_common_period_have_that_of_the_longer_one(tmp_path):
+    # Two of mahimahi's own have 140,000 and 139,986 ms.
+    (tmp_path / "up").write_text("70000\n139986\n")
+    (tmp_path / "down").write_text("140000\n")
+    tally = Tally()
+    series = mahimahi.read(tmp_path / "up", tmp_path / "down", (20, 20), bin_ms=2, tally=tally)
+    assert series.period_ns == 140_000 * 1_000_000
+    assert (np.flatnonzero(series.up.bps) * 2 + 2).tolist() == [70_000, 139_986]
+    [remark] = tally.remarks
+    assert f"{tmp_path / 'up'} is repeated and cut to the 140000 ms of {tmp_path / 'down'}" in remark
+
+
+def test_a_trace_that_is_too_short_for_the_other_ones_period_is_refused(tmp_path):
+    (tmp_path / "up").write_text("0\n" * 10_000 + "1\n")
+    (tmp_path / "down").write_text("9999999\n")
+    with pytest.raises(InputError, match=r"up: period: 1 ms is too short for the other's 9999999 ms"):
+        mahimahi.read(tmp_path / "up", tmp_path / "down", (20, 20))
+
+
+def test_blank_lines_at_the_end_spaces_and_a_byte_order_mark_do_not_count(tmp_path):
+    (tmp_path / "up").write_bytes(b"\xef\xbb\xbf1\r\n 2\r\n5 \r\n\r\n\n")
+    assert mahimahi.read_ms(tmp_path / "up").tolist() == [1, 2, 5]
 
 
 def test_a_trace_for_both_directions_is_read_into_bins(tmp_path):

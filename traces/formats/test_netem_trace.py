@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from leogym.traces.formats import exchange
+from leogym.traces.formats import exporting
 from leogym.traces.formats import series as rows
 from leogym.traces.path import cache
 
@@ -12,13 +12,13 @@ FILES = ("uplink.bw.json", "downlink.bw.json", "delay.json", "loss.json")
 
 
 def test_the_export_is_what_the_real_crate_was_given(tmp_path):
-    exchange.export(str(FIXTURES / "trace.csv"), "netem-trace", tmp_path / "out")
+    exporting.export(str(FIXTURES / "trace.csv"), "netem-trace", tmp_path / "out")
     for name in FILES:
         assert (tmp_path / "out" / name).read_text() == (FIXTURES / name).read_text()
 
 
 def test_spans_add_up_to_the_period(tmp_path):
-    exchange.export(str(FIXTURES / "trace.csv"), "netem-trace", tmp_path / "out")
+    exporting.export(str(FIXTURES / "trace.csv"), "netem-trace", tmp_path / "out")
     series = rows.from_trace(cache.load(str(FIXTURES / "trace.csv")))
     for name in FILES:
         [(kind, repeated)] = json.loads((tmp_path / "out" / name).read_text()).items()

@@ -30,8 +30,8 @@ def test_lens_irtt_has_nanoseconds_and_minus_one_for_lost_probes(tmp_path):
     assert note == (
         "columns by LENS IRTT: timestamp as time_ns (time in ns), "
         "rtt as rtt_ms (RTT in ms, negative if lost), "
-        "uplink as uplink_lost (negative if the probe was lost on the way up), "
-        "downlink as downlink_lost (negative if the probe was lost on the way down)"
+        "uplink as uplink_lost (-1 if the probe was lost on the way up), "
+        "downlink as downlink_lost (-1 if the probe was lost on the way down)"
     )
     assert series.time_ns.tolist() == [0, 100_000_000, 200_000_000]
     # The median of the probes that returned; a bin without any repeats it and is an outage.
@@ -100,7 +100,10 @@ def test_one_sample_a_bin_comes_back_unchanged(tmp_path_factory, samples):
     [
         ("", ": file: is empty"),
         ("time_s,rtt_ms\n", ":1: file: has a header and no rows"),
-        ("a,b\n1,2\n", ":1: header: must have one column of time (time_s, time_ms, time_ns, time_iso); use"),
+        (
+            "a,b\n1,2\n",
+            ":1: header: must have one column of time (time_s, time_ms, time_ns, time_iso, time_utc); use",
+        ),
         ("time_s,rtt_ms,delay_ms\n1,2,3\n", ":1: header: must have one column of delay or RTT"),
         ("time_s,time_s,rtt_ms\n1,2,3\n", ":1: header: must have one column 'time_s' for time_s"),
         ("time_s,rtt_ms\n0,20\n1\n", ":3: row: must have 2 columns, not 1"),
