@@ -4,11 +4,9 @@
 def main() -> int:
     """Run the command line and return its exit status."""
     try:
-        from leogym.evaluation import (
-            cli,  # imported here to handle Ctrl-C during the import, which takes seconds
-        )
+        from leogym.configs import entry_point  # here, to handle Ctrl-C during the import
 
-        return cli.main()
+        return entry_point.run("leogym.evaluation.cli")
     except KeyboardInterrupt:
         return 130
 

@@ -4,11 +4,9 @@
 def main() -> int:
     """Run the command line and return its exit status."""
     try:
-        from leogym.agents import (
-            train_cli,  # imported here to handle Ctrl-C during the import, which takes seconds
-        )
+        from leogym.configs import entry_point  # here, to handle Ctrl-C during the import
 
-        return train_cli.main()
+        return entry_point.run("leogym.agents.train_cli")
     except KeyboardInterrupt:
         return 130
 

@@ -1,11 +1,10 @@
 """The command ``leogym train|evaluate|traces|agents|bridge``."""
 
 import importlib
-import os
-import signal
 import sys
 
 import leogym
+from leogym.configs import entry_point
 
 COMMANDS = {
     "train": ("leogym.agents.train_cli", "train an agent"),
@@ -26,14 +25,7 @@ leogym COMMAND --help explains a command."""
 
 def main() -> int:
     """Run the command line and return its exit status."""
-    try:
-        return run(sys.argv[1:])
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
-    except BrokenPipeError:
-        # At exit Python flushes stdout again, and would print an error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 128 + signal.SIGPIPE
+    return entry_point.started(lambda: run(sys.argv[1:]))
 
 
 def run(words: list[str]) -> int:

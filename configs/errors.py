@@ -1,7 +1,6 @@
 """The error for bad input, and how entry points report it."""
 
 import functools
-import io
 import os
 import re
 import signal
@@ -12,6 +11,8 @@ from typing import NoReturn, ParamSpec
 from leosim import InputError as InputError  # Rust and Python raise the same class
 from pydantic import ValidationError
 
+from leogym.configs import signals, streams
+from leogym.configs.atomic import FULL
 from leogym.configs.nearest import nearest
 
 Arguments = ParamSpec("Arguments")
@@ -43,33 +44,45 @@ def exit_2(message: object) -> NoReturn:
 def reports_input_errors(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
     """Wrap an entry point: errors that the user can fix print one line instead of a traceback.
 
-    `InputError`, an `OSError` that names a file and `MemoryError` exit with status 2, Ctrl-C with 130, and a
-    closed stdout, as in ``| head``, with 141 and no message.
+    `InputError`, an `OSError` that names a file, a full disk and `MemoryError` exit with status 2, Ctrl-C
+    with 130, SIGTERM with 143 (`signals`), and a closed stdout, as in ``| head``, with 141 and no message.
+    Standard streams may be closed, full or of any encoding (`streams`).
     """
 
     @functools.wraps(main)
     def wrapped(*arguments: Arguments.args, **named: Arguments.kwargs) -> int:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="surrogateescape")  # file names may hold any bytes
-        try:
+        streams.prepare()
+        with signals.handled():
             try:
-                return main(*arguments, **named)
-            finally:
-                sys.stdout.flush()  # here, also after --help, so that a closed pipe is noticed
-        except InputError as error:
-            exit_2(error)
-        except BrokenPipeError:
-            # At exit Python flushes stdout again, and would print an error.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            return 128 + signal.SIGPIPE
-        except OSError as error:
-            if error.filename is None or error.strerror is None:
+                return _flushed(main, *arguments, **named)
+            except InputError as error:
+                streams.flush()
+                exit_2(error)
+            except BrokenPipeError:
+                streams.drop_output()
+                return 128 + signal.SIGPIPE
+            except OSError as error:
+                streams.flush()
+                if error.filename is not None and error.strerror is not None:
+                    exit_2(f"{printable(os.fsdecode(error.filename))}: {error.strerror}")
+                if error.errno in FULL:
+                    exit_2(f"a file cannot be written: {error.strerror}")
                 raise
-            exit_2(f"{printable(os.fsdecode(error.filename))}: {error.strerror}")
-        except MemoryError as error:
-            exit_2(f"not enough memory: {error}")
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            return 128 + signal.SIGINT
+            except MemoryError as error:
+                exit_2(f"not enough memory: {error}")
+            except KeyboardInterrupt as interrupt:
+                streams.flush()
+                return signals.ended(interrupt)
 
     return wrapped
+
+
+def _flushed(main: Callable[Arguments, int], *arguments: Arguments.args, **named: Arguments.kwargs) -> int:
+    """Call ``main`` and flush stdout, also after ``--help``, to notice a closed pipe or a full disk."""
+    try:
+        status = main(*arguments, **named)
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+    return status

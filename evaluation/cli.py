@@ -2,16 +2,15 @@
 
 import argparse
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import leosim
 
-from leogym.configs import lock, names, output_folder
+from leogym.configs import lock, names, output_folder, signals
 from leogym.configs.atomic import FULL, write_atomically
 from leogym.configs.command_line import OneLineParser, as_folder
 from leogym.configs.errors import InputError, reports_input_errors
@@ -180,6 +179,7 @@ def run(arguments: Sequence[str], program: str = PROGRAM) -> int:
     for told in unannounced.lines(unmet):
         print(f"warning: {told}", file=sys.stderr)
     with execute.joined(options.ray), lock.held(folder):
+        signals.on_interrupt("interrupted: recorded runs are kept; continue with --resume")
         try:
             path, results = evaluated(folder, runs, described, needed, options, kept)
         except OSError as error:
@@ -303,19 +303,4 @@ def planned(
 @reports_input_errors
 def main(program: str = PROGRAM) -> int:
     """Run the process's command line; ``program`` is the command as the user calls it."""
-    # A shell's background jobs, as in a script, inherit an ignored SIGINT; handle an explicit one.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, _terminate)
-    try:
-        return run(sys.argv[1:], program)
-    except KeyboardInterrupt as interrupt:
-        print("interrupted: recorded runs are kept; continue with --resume", file=sys.stderr)
-        return 128 + (signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT)
-
-
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM, handled like Ctrl-C."""
-
-
-def _terminate(*_: object) -> NoReturn:
-    raise _Terminated
+    return run(sys.argv[1:], program)

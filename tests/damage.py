@@ -45,7 +45,7 @@ class Damage:
 
 
 def damages(folder: Path, skip: Callable[[str], bool] = lambda name: False) -> list[Damage]:
-    """Return every damage to each file beneath ``folder``, except files whose relative path ``skip`` takes."""
+    """Return every damage to each file beneath ``folder``; ``skip`` leaves files out by relative path."""
     found = []
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()

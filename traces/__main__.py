@@ -9,7 +9,7 @@ from typing import get_args
 
 import leosim
 
-from leogym.configs import output_folder
+from leogym.configs import output_folder, signals
 from leogym.configs.command_line import OneLineParser, number
 from leogym.configs.errors import InputError, reports_input_errors
 from leogym.configs.machine import require_at_a_time
@@ -262,12 +262,8 @@ def main(program: str = PROGRAM) -> int:
         "recover": recover.run,
         **exchange_cli.RUNS,
     }
-    try:
-        return runs[arguments.command](arguments)
-    except KeyboardInterrupt:
-        # All writers are atomic.
-        print(f"{arguments.command}: interrupted: nothing is half-written", file=sys.stderr)
-        return 130
+    signals.on_interrupt(f"{arguments.command}: interrupted: nothing is half-written")  # writers are atomic
+    return runs[arguments.command](arguments)
 
 
 if __name__ == "__main__":

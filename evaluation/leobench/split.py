@@ -1,11 +1,9 @@
 """The two splits of a version: "dev", which everybody knows, and "judge", drawn from a seed at judging."""
 
 import hashlib
-import multiprocessing
 import os
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from leogym.configs.processes import Pool
 from leogym.configs.suite import Suite
 from leogym.evaluation.leobench.version import Sample, Version
 from leogym.evaluation.runs import inputs
@@ -120,19 +119,19 @@ def _drawn(
 
 def _all_built(specs: Sequence[PathSpec]) -> list[LoadedTrace | None]:
     workers = min(len(specs), len(os.sched_getaffinity(0)))
-    if workers < 2:
-        return [_built(one) for one in specs]
-    # Spawn: a forked process would inherit locks of threads that do not exist in it.
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return list(pool.map(_built, specs))
-
-
-def _built(spec: PathSpec) -> LoadedTrace | None:
-    """Return a path's trace; None if it is unreachable for too long."""
+    # This process removes the folder, as a signal kills the pool's processes.
     with tempfile.TemporaryDirectory(prefix="leogym-judge-") as folder:
-        path = Path(folder) / "path.csv"
-        path_trace.write(spec, path)
-        csv = path.read_bytes()
+        files = [Path(folder) / f"{number}.csv" for number in range(len(specs))]
+        if workers < 2:
+            return list(map(_built, specs, files))
+        with Pool(workers) as pool:
+            return list(pool.map(_built, specs, files))
+
+
+def _built(spec: PathSpec, path: Path) -> LoadedTrace | None:
+    """Write a path's trace to a file, and return it; None if it is unreachable for too long."""
+    path_trace.write(spec, path)
+    csv = path.read_bytes()
     trace = cache.parse(csv, spec.name)
     lasts_ns = np.diff(np.append(trace.time_ns, trace.period_ns).astype(np.int64))
     if lasts_ns[~trace.connected].sum() > LONGEST_GAP * trace.period_ns:

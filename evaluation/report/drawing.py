@@ -1,13 +1,11 @@
 """Draw a report's figures, one process a core where they are many: each takes a good part of a second."""
 
-import multiprocessing
-import signal
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from leogym.configs.machine import cores
+from leogym.configs.processes import Pool
 from leogym.configs.suite import Suite
 from leogym.evaluation.figures import figure_module
 from leogym.evaluation.recorded.results import Results
@@ -44,9 +42,7 @@ def begun(results: Results, few: int = FEW) -> Iterator[Iterator[tuple[Suite, st
         yield ((suite, kind, _draw(results, suite, kind)) for suite, kind in wanted)
         return
     assert not results.summary.is_empty()  # computed once, and sent along
-    # Spawn: a forked process would inherit locks of threads that do not exist in it.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, _begin, (results,)) as pool:
+    with Pool(workers, _begin, (results,)) as pool:
         texts = [pool.submit(_draw_here, suite, kind) for suite, kind in wanted]
         try:
             yield ((*one, text.result()) for one, text in zip(wanted, texts, strict=True))
@@ -55,9 +51,8 @@ def begun(results: Results, few: int = FEW) -> Iterator[Iterator[tuple[Suite, st
 
 
 def _begin(results: Results) -> None:
-    """Take the results; leave Ctrl-C to the process that writes the report."""
+    """Keep the results for `_draw_here`."""
     global _results
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _results = results
 
 

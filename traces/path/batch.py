@@ -1,12 +1,11 @@
 """Build many path traces in parallel."""
 
-import multiprocessing
 import os
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from leogym.configs.errors import InputError
+from leogym.configs.processes import Pool
 from leogym.traces.path import path_trace
 from leogym.traces.path.spec import PathSpec
 
@@ -23,10 +22,14 @@ def write_all(specs: list[PathSpec], folder: Path, jobs: int | None = None) -> I
         raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
     files = [folder / f"{spec.name}.csv" for spec in specs]
     workers = min(len(specs), jobs or len(os.sched_getaffinity(0)))
-    # Spawn: a forked process would inherit locks of threads that do not exist in it.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        yield from zip(files, pool.map(_write, specs, files), strict=True)
+    pool = Pool(workers)
+    try:
+        with pool:
+            yield from zip(files, pool.map(_write, specs, files), strict=True)
+    finally:
+        for pid in pool.pids:  # of a process that was killed while it wrote
+            for temporary in folder.glob(f".*.{pid}.*.tmp"):
+                temporary.unlink(missing_ok=True)
 
 
 def _write(spec: PathSpec, file: Path) -> str:

@@ -2,11 +2,9 @@
 
 import fcntl
 import hashlib
-import multiprocessing
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -15,6 +13,7 @@ import leosim
 
 from leogym.configs.errors import InputError
 from leogym.configs.nearest import instead
+from leogym.configs.processes import Pool
 from leogym.traces.path import named_paths, path_trace, shared, synth
 
 MAX_BYTES = 1 << 30  # larger files are refused, because files are read into memory whole
@@ -87,8 +86,7 @@ def build(names_or_files: Iterable[str]) -> None:
                 missing[together] = name
     workers = min(len(missing), len(os.sched_getaffinity(0)))
     if workers > 1:
-        # Spawn: a forked process would inherit locks of threads that do not exist in it.
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        with Pool(workers) as pool:
             list(pool.map(file, missing.values()))
 
 

@@ -22,6 +22,6 @@ def test_what_is_cached_is_not_built_again(tmp_path, monkeypatch):
     cache.build(NAMES)
     for module in (synth, path_trace):
         monkeypatch.setattr(module, "write", lambda *_: pytest.fail("built twice"))
-    monkeypatch.setattr(cache, "ProcessPoolExecutor", lambda *_, **__: pytest.fail("processes for nothing"))
+    monkeypatch.setattr(cache, "Pool", lambda *_, **__: pytest.fail("processes for nothing"))
     cache.build(NAMES)
     assert all(cache.file(name).is_file() for name in NAMES)

@@ -1,0 +1,37 @@
+"""Start a command whose import takes seconds, with signals and standard streams handled from the start."""
+
+import importlib
+import signal
+import sys
+from collections.abc import Callable
+
+from leogym.configs import signals, streams
+
+
+def run(module: str, *arguments: str) -> int:
+    """Import ``module``, call its ``main`` with ``arguments``, and return the exit status."""
+    return started(lambda: importlib.import_module(module).main(*arguments))
+
+
+def started(command: Callable[[], int]) -> int:
+    """Call ``command``; return its exit status, also after a signal or a failed write to stdout.
+
+    `configs.errors.reports_input_errors` handles more, but its imports take time.
+    """
+    streams.prepare()
+    with signals.handled():
+        try:
+            status = command()
+            sys.stdout.flush()
+        except KeyboardInterrupt as interrupt:
+            return signals.ended(interrupt)
+        except BrokenPipeError:
+            streams.drop_output()
+            return 128 + signal.SIGPIPE
+        except OSError as error:
+            if error.filename != streams.OUTPUT:
+                raise
+            streams.drop_output()
+            print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+            return 2
+        return status
