@@ -18,16 +18,37 @@ from leogym.configs.nearest import nearest
 Arguments = ParamSpec("Arguments")
 
 
+MOST_SHOWN = 60
+"""Characters of a wrong value in a message."""
+
+_WANTED = {
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "list_type": "a list",
+    "string_type": "a text",
+    "tuple_type": "a list",
+}
+"""Pydantic's type of error to the type that a value must have."""
+
+
 def one_line(source: str, error: ValidationError) -> str:
     """Return a pydantic ``error`` as ``source: field: rule`` of the first violation, and how many more."""
     first, *others = error.errors(include_url=False)
     field = ".".join(str(part) for part in first["loc"]) or "(whole file)"
-    rule = first["msg"]
+    rule = first["msg"].removeprefix("Value error, ")
+    if (wanted := _WANTED.get(first["type"])) is not None:
+        rule = f"must be {wanted}, not {shortened(first['input'])}"
     if first["type"] == "literal_error":
         near = nearest(str(first["input"]), re.findall("'([^']*)'", first.get("ctx", {}).get("expected", "")))
-        rule += f", not {first['input']!r}" + (f" (nearest: {', '.join(near)})" if near else "")
+        rule += f", not {shortened(first['input'])}" + (f" (nearest: {', '.join(near)})" if near else "")
     more = f" (and {len(others)} more)" if others else ""
     return printable(f"{source}: {field}: {rule}{more}")
+
+
+def shortened(value: object) -> str:
+    """Return a wrong value as a message shows it."""
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
 def printable(text: str) -> str:

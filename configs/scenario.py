@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from leogym.configs import yaml_text
@@ -306,38 +305,6 @@ def parse(data: Any, source: str) -> Scenario:
         raise InputError(one_line(source, error)) from None
 
 
-def load_yaml(path: Path) -> Any:
-    """Return the content of a YAML file, or raise an `InputError`."""
-    try:
-        return _tree(yaml_text.parse(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: not YAML: {error}") from None
-    except (ValueError, RecursionError) as error:  # an invalid date, or too many nested brackets
-        raise InputError(f"{path}: not YAML: {error}") from None
-
-
-def _tree(data: Any) -> Any:
-    """Return ``data``; raise a ValueError if a YAML anchor makes a node contain itself."""
-    above: set[int] = set()
-    visited: set[int] = set()
-
-    def visit(node: Any) -> None:
-        if not isinstance(node, dict | list) or id(node) in visited:
-            return
-        if id(node) in above:
-            raise ValueError("an anchor that contains itself")
-        above.add(id(node))
-        for child in node.values() if isinstance(node, dict) else node:
-            visit(child)
-        above.remove(id(node))
-        visited.add(id(node))
-
-    visit(data)
-    return data
-
-
 def load(path: Path) -> Scenario:
     """Return the scenario in the YAML file at ``path``."""
-    return parse(load_yaml(path), str(path))
+    return parse(yaml_text.read(path), str(path))

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
+from leogym.configs.errors import shortened
 from leogym.configs.nearest import nearest
 
 
@@ -35,8 +36,7 @@ class Range:
             except ValidationError:
                 number = None
             if number is None or not self.holds(number):
-                shown = f"{value:g}" if isinstance(value, float) else repr(value)
-                told = {"rule": f"must be {noun} {self}", "value": shown}
+                told = {"rule": f"must be {noun} {self}", "value": _answer(value, noun == "a whole number")}
                 raise PydanticCustomError("out_of_range", "{rule}, not {value}", told)
             return number
 
@@ -45,7 +45,7 @@ class Range:
     def holds(self, number: float) -> bool:
         """Return whether a number is finite and in the range."""
         return (
-            math.isfinite(number)
+            (isinstance(number, int) or math.isfinite(number))
             and (self.gt is None or number > self.gt)
             and (self.ge is None or number >= self.ge)
             and (self.le is None or number <= self.le)
@@ -57,6 +57,12 @@ class Range:
             return f"from {shown(self.ge)} to {shown(self.le)}"
         words = (("above", self.gt), ("at least", self.ge), ("at most", self.le), ("below", self.lt))
         return " and ".join(f"{word} {shown(bound)}" for word, bound in words if bound is not None)
+
+
+def _answer(value: Any, whole: bool) -> str:
+    if not isinstance(value, float):
+        return shortened(value)
+    return f"{value} (write {int(value)})" if whole and value.is_integer() else f"{value:g}"
 
 
 def shown(bound: float) -> str:
@@ -85,6 +91,10 @@ class Strict(BaseModel):
 
         Validators of subclasses that replace keys run before this one.
         """
+        if not isinstance(data, dict | cls):
+            raise PydanticCustomError(
+                "no_mapping", "must be a mapping of {fields}", {"fields": ", ".join(cls.model_fields)}
+            )
         keys = [key for key in data if isinstance(key, str)] if isinstance(data, dict) else []
         if unknown := [key for key in keys if key not in cls.model_fields]:
             raise ValidationError.from_exception_data(cls.__name__, [cls._unknown(key) for key in unknown])

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from leogym.configs import arithmetic, scenario
+from leogym.configs import arithmetic, scenario, yaml_text
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.nearest import instead
 from leogym.configs.scenario import Scenario
@@ -335,8 +335,8 @@ def load(name: str) -> Suite:
         if name not in shipped():
             raise InputError(f"{name}: no suite has this name {instead(name, shipped(), LISTED_BY)}")
         file = f"configs/suites/{name}.yaml"
-        return parse(scenario.load_yaml(FOLDER / f"{name}.yaml"), file).model_copy(update={"file": file})
-    data = scenario.load_yaml(Path(name))
+        return parse(yaml_text.read(FOLDER / f"{name}.yaml"), file).model_copy(update={"file": file})
+    data = yaml_text.read(Path(name))
     if not isinstance(data, dict):
         raise InputError(f"{name}: (whole file): must be a mapping of a scenario's or a suite's fields")
     if "scenario" in data:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
+from leogym.configs import yaml_text
 from leogym.configs.errors import InputError, one_line
-from leogym.configs.scenario import load_yaml
 from leogym.configs.strict import Range, Strict
 
 Count = Annotated[int, Range(ge=1)]
@@ -100,6 +100,6 @@ class Sweep(Strict):
 def read(path: Path) -> Sweep:
     """Return the sweep in a YAML file; an `InputError` names file, field and rule."""
     try:
-        return Sweep.model_validate(load_yaml(path))
+        return Sweep.model_validate(yaml_text.read(path))
     except ValidationError as error:
         raise InputError(one_line(str(path), error)) from None

@@ -3,12 +3,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from leogym.configs.errors import InputError, reports_input_errors
-from leogym.configs.scenario import load_yaml, parse
+from leogym.configs.scenario import parse
 
 
 @pytest.mark.parametrize(
@@ -91,29 +90,3 @@ def test_ctrl_c_is_a_word_and_output_that_nobody_reads_is_none() -> None:
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["when: 2024-99-99", "[" * 3000, "a: &a {b: *a}", "a: [1", "\x00", "1" * 5000],
-    ids=["date", "brackets", "anchor", "open", "NUL", "digits"],
-)
-def test_a_file_that_is_not_yaml_is_one_error(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "x.yaml"
-    path.write_text(text)
-    with pytest.raises(InputError, match=r"x\.yaml: not YAML"):
-        load_yaml(path)
-
-
-@pytest.mark.parametrize("content", [b"\xff\xfe\x00", None], ids=["binary", "folder"])
-def test_a_file_that_cannot_be_read_is_one_error(content: bytes | None, tmp_path: Path) -> None:
-    path = tmp_path / "x.yaml"
-    path.mkdir() if content is None else path.write_bytes(content)
-    with pytest.raises(InputError, match=r"x\.yaml: cannot be read"):
-        load_yaml(path)
-
-
-def test_an_anchor_that_is_used_twice_is_no_circle(tmp_path: Path) -> None:
-    path = tmp_path / "x.yaml"
-    path.write_text("a: &a {b: 1}\nc: [*a, *a]\n")
-    assert load_yaml(path) == {"a": {"b": 1}, "c": [{"b": 1}, {"b": 1}]}

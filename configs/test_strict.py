@@ -25,7 +25,7 @@ GOOD = {
     ],
 )
 def test_a_rate_out_of_range_is_answered_by_the_range(value: str, told: str) -> None:
-    links = yaml_text.parse(f"l: {{rate_mbps: {value}, delay_ms: 1}}")
+    links = yaml_text.parse(f"l: {{rate_mbps: {value}, delay_ms: 1}}", "x.yaml")
     with pytest.raises(InputError) as caught:
         scenario.parse({**GOOD, "links": links}, "x.yaml")
     assert str(caught.value) == f"x.yaml: links.l.rate_mbps: {told}"
@@ -73,8 +73,8 @@ def test_a_range_without_an_upper_bound_is_finite() -> None:
     ("text", "number"), [("5e-5", 5e-5), ("1e9", 1e9), ("-2.E3", -2000.0), (".5e1", 5.0)]
 )
 def test_numbers_need_no_decimal_point_in_yaml(text: str, number: float) -> None:
-    assert yaml_text.parse(f"a: {text}") == {"a": number}
-    assert yaml_text.parse(f"a: '{text}'") == {"a": text}
+    assert yaml_text.parse(f"a: {text}", "x.yaml") == {"a": number}
+    assert yaml_text.parse(f"a: '{text}'", "x.yaml") == {"a": text}
 
 
 def test_a_wrong_choice_is_answered_by_the_nearest() -> None:

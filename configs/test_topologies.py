@@ -4,7 +4,7 @@ from pathlib import Path
 import leosim
 import pytest
 
-from leogym.configs import scenario, topologies
+from leogym.configs import scenario, topologies, yaml_text
 from leogym.configs.errors import InputError
 from leogym.configs.scenario import Scenario
 
@@ -27,7 +27,7 @@ def base_rtts_ms(one: Scenario) -> list[float]:
 )
 def test_the_shipped_files_are_what_the_generators_make(name: str, made: Scenario) -> None:
     assert scenario.load(FOLDER / f"{name}.yaml") == made
-    assert scenario.parse(scenario.load_yaml(FOLDER / f"{name}.yaml"), name).name == name
+    assert scenario.parse(yaml_text.read(FOLDER / f"{name}.yaml"), name).name == name
 
 
 def test_flows_of_a_dumbbell_have_their_own_access_delay_and_start_one_after_the_other() -> None:

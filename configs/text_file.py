@@ -49,7 +49,7 @@ def read(path: Path, most_bytes: int) -> str:
         with path.open("rb") as file:  # not by its size: a pipe or device reports none
             data = file.read(most_bytes + 1)
     except OSError as error:
-        raise InputError(f"{path}: file: cannot be read: {error.strerror}") from None
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     if len(data) > most_bytes:
         raise InputError(f"{path}: file: more than the {most_bytes:,} bytes that such a file may have")
     return decode(data, str(path))

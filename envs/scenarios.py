@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from leogym.configs import names, sampling, suite
+from leogym.configs import names, sampling, suite, yaml_text
 from leogym.configs.errors import InputError
 from leogym.configs.queue import Queue
 from leogym.configs.sampling import Ranges
-from leogym.configs.scenario import Flow, Link, Scenario, load_yaml, parse
+from leogym.configs.scenario import Flow, Link, Scenario, parse
 from leogym.configs.suite import substitute
 from leogym.envs.learners import LEARNER, learning_flows
 from leogym.envs.sampling import Sampler
@@ -110,7 +110,7 @@ def resolve(scenario: ScenarioLike) -> Scenario | Callable[[np.random.Generator]
 
 def _load(path: Path) -> Scenario | SuiteScenarios:
     """Read a file of a scenario or a suite; ``$scheme`` becomes the learning agent."""
-    data = load_yaml(path)
+    data = yaml_text.read(path)
     if isinstance(data, dict) and "scenario" in data:
         return SuiteScenarios(suite.parse(data, str(path)).model_copy(update={"file": str(path)}))
     try:

@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Annotated
 
 import leosim
-import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from leogym.configs import yaml_text
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.nearest import instead
 from leogym.configs.strict import Positive, Range, Strict
@@ -206,11 +206,7 @@ def _takes(name: str, count: int) -> bool:
 def read(path: Path) -> Program:
     """Return the program in a file; an `InputError` names file, field and rule."""
     try:
-        data = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
-    try:
-        return Program.model_validate(data)
+        return Program.model_validate(yaml_text.read(path))
     except ValidationError as error:
         raise InputError(one_line(str(path), error)) from None
 
@@ -222,4 +218,4 @@ def as_yaml(program: Program, values: dict[str, float]) -> str:
         told["numbers"][name]["start"] = value
     body = told.pop("program")
     lines = "".join(f"  {line}\n" for line in body.strip().splitlines())
-    return f"{yaml.safe_dump(told, sort_keys=False)}program: |\n{lines}"
+    return f"{yaml_text.dump(told)}program: |\n{lines}"

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 # This module writes its own tables and curves, and handles Ctrl-C.
 os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
 os.environ["TUNE_DISABLE_SIGINT_HANDLER"] = "1"
@@ -26,7 +24,7 @@ from leogym.agents.sweeps import trial as one
 from leogym.agents.sweeps.plan import Trial, trials
 from leogym.agents.sweeps.report import report
 from leogym.agents.training.stopping import Note, Stop, Stopped
-from leogym.configs import lock
+from leogym.configs import lock, yaml_text
 from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
 from leogym.configs.sweep import Sweep, read
@@ -91,7 +89,7 @@ def run_sweep(
 
 
 def _claim(sweep: Sweep, out: Path, resume: bool) -> None:
-    text = yaml.safe_dump(sweep.model_dump(mode="json", exclude_defaults=True), sort_keys=False)
+    text = yaml_text.dump(sweep.model_dump(mode="json", exclude_defaults=True))
     written = out / "sweep.yaml"
     if resume:
         if not written.is_file():

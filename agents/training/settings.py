@@ -9,14 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from leogym import configs
 from leogym.configs import names, sampling, suite, yaml_text
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.sampling import AstraeaSampling, Sampling
-from leogym.configs.scenario import load_yaml
 from leogym.configs.strict import Positive, Probability, Strict
 
 Engine = Literal["native", "sb3", "rllib"]
@@ -179,7 +177,7 @@ class TrainSettings(Strict):
 
     def to_yaml(self) -> str:
         """Return every setting as YAML, defaults included."""
-        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False)
+        return yaml_text.dump(self.model_dump(mode="json"))
 
 
 Settings = TypeVar("Settings", bound=TrainSettings)
@@ -187,7 +185,7 @@ Settings = TypeVar("Settings", bound=TrainSettings)
 
 def read_config(path: Path) -> dict[str, Any]:
     """Return the mapping in the YAML file at ``path``; an empty file gives an empty mapping."""
-    data = load_yaml(path)
+    data = yaml_text.read(path)
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -201,9 +199,9 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     if not equals or not key.strip():
         raise InputError(f"--set: {text}: must be KEY=VALUE")
     try:
-        return key.strip(), yaml_text.parse(value)
-    except (yaml.YAMLError, ValueError, RecursionError):  # invalid dates, deeply nested brackets
-        raise InputError(f"--set: {key.strip()}: {value!r} is not YAML") from None
+        return key.strip(), yaml_text.parse(value, "--set")
+    except yaml_text.YamlError as error:
+        raise InputError(f"--set: {key.strip()}: {error.rule}") from None
 
 
 def assign(data: dict[str, Any], key: str, value: Any) -> None:

@@ -9,12 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from leogym.agents.worst_cases.measure import Contestant, measured
 from leogym.agents.worst_cases.search import OBJECTIVES, Found, search
 from leogym.configs import output_folder
 from leogym.configs import scenario as scenarios
+from leogym.configs import yaml_text
 from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
 
@@ -116,4 +115,4 @@ def table(name: str, found: list[Found]) -> str:
 
 def _scenario_file(one: Found, name: str) -> bytes:
     data = one.situation.scenario(name).model_dump(mode="json", exclude_defaults=True)
-    return yaml.safe_dump(data, sort_keys=False).encode()
+    return yaml_text.dump(data).encode()

@@ -9,10 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from leogym.configs import arithmetic
+from leogym.configs import arithmetic, yaml_text
 from leogym.configs import suite as suites
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.nearest import instead
@@ -178,9 +177,7 @@ def values_of(suite: Suite) -> dict[str, dict[str, Any]]:
 
 def _parsed(path: Path) -> Description:
     try:
-        return Description.model_validate(yaml.safe_load(path.read_text("utf-8")))
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: {' '.join(str(error).split())}") from None
+        return Description.model_validate(yaml_text.read(path))
     except ValidationError as error:
         raise InputError(one_line(str(path), error)) from None
 

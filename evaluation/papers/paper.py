@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, model_validator
 
+from leogym.configs import yaml_text
 from leogym.configs.errors import InputError, one_line
-from leogym.configs.scenario import load_yaml
 from leogym.configs.strict import NonNegative, Strict
 from leogym.evaluation.papers.kinds import AnyClaim
 
@@ -53,4 +53,4 @@ def parse(data: Any, source: str) -> Paper:
 @cache
 def load(name: str) -> Paper:
     """Return a shipped paper."""
-    return parse(load_yaml(FOLDER / f"{name}.yaml"), f"evaluation/papers/{name}.yaml")
+    return parse(yaml_text.read(FOLDER / f"{name}.yaml"), f"evaluation/papers/{name}.yaml")

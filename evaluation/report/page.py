@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import polars as pl
-import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from leogym.configs import yaml_text
 from leogym.configs.atomic import write_atomically
 from leogym.configs.suite import Suite
 from leogym.evaluation.fidelity import BEYOND, Fidelity, kernel, of_results, spot
@@ -210,7 +210,7 @@ def section(
         "size": _size(results, suite),
         "warnings": warnings(results, suite),
         "spot": prepared.spots[suite.name],
-        "config": yaml.safe_dump(suite.model_dump(mode="json"), sort_keys=False, allow_unicode=True),
+        "config": yaml_text.dump(suite.model_dump(mode="json"), allow_unicode=True),
     }
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
+from leogym.configs import yaml_text
 from leogym.configs.command_line import number
 from leogym.configs.errors import InputError
 from leogym.configs.output_file import whole_file, write_file
@@ -168,4 +168,4 @@ def _write(fitted: terminal.Terminal, arguments: argparse.Namespace, slots: int)
         plain = json.loads(
             json.dumps(tree), parse_float=lambda text: float(f"{float(text):.{_MODEL_DIGITS}g}")
         )
-        yaml.safe_dump(plain, file, sort_keys=False, default_flow_style=None, width=100, allow_unicode=True)
+        file.write(yaml_text.dump(plain, default_flow_style=None, width=100, allow_unicode=True))

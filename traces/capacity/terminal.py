@@ -17,9 +17,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from leogym.configs.errors import InputError, one_line, printable
+from leogym.configs import yaml_text
+from leogym.configs.errors import InputError, one_line
 from leogym.configs.nearest import instead
-from leogym.configs.scenario import load_yaml
 from leogym.configs.strict import Probability, Range, Strict
 from leogym.traces.capacity.span import Floats
 
@@ -29,7 +29,6 @@ VERSION = 1
 FRAME_MS = 4 / 3
 MAX_VALUES = 101
 _MAX_FRAMES = 64
-_MAX_BYTES = 1 << 20
 
 
 def _table(values: tuple[float, ...]) -> tuple[float, ...]:
@@ -151,14 +150,7 @@ def _known(name: str) -> Terminal:
 
 def read(path: Path) -> Terminal:
     """Read a parameter file; raise InputError with field and rule if it is invalid."""
-    if path.stat().st_size > _MAX_BYTES:
-        raise InputError(f"{path}: file: more than {_MAX_BYTES} bytes")
-    try:
-        data = load_yaml(path)
-    except InputError as error:
-        # YAML's own errors show the place in several lines.
-        raise InputError(printable(" ".join(str(error).split()))) from None
-    return parse(data, str(path))
+    return parse(yaml_text.read(path), str(path))
 
 
 def parse(data: object, source: str) -> Terminal:

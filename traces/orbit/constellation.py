@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
+from leogym.configs import yaml_text
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.nearest import instead
-from leogym.configs.scenario import load_yaml
 from leogym.configs.strict import Range, Strict
 from leogym.traces.orbit import tle
 from leogym.traces.orbit.earth import EARTH_MU_KM3_PER_S2, EARTH_RADIUS_KM
@@ -241,7 +241,7 @@ def load(name_or_file: str) -> Constellation:
         )
     else:
         try:
-            found = Constellation.model_validate(load_yaml(path))
+            found = Constellation.model_validate(yaml_text.read(path))
         except ValidationError as error:
             raise InputError(one_line(str(path), error)) from None
     found.read_tles(path.parent)

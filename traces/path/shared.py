@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-import yaml
 
+from leogym.configs import yaml_text
 from leogym.configs.errors import InputError
 from leogym.configs.output_file import write_file
 from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, line
@@ -262,7 +262,7 @@ def named_scenario_text(name: str) -> str:
 
 
 def _flow_style(value: Any) -> str:
-    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True)
+    text = yaml_text.dump(value, default_flow_style=True, width=10_000, allow_unicode=True)
     return text.removesuffix("\n").removesuffix("\n...")
 
 
