@@ -55,11 +55,11 @@ IP packets of 1,500 bytes. `configs/scenarios/` has examples, and `configs/topol
 
 LeoGym reads this and all other YAML files, and the values of `--set`, as YAML 1.2:
 
-- `010` is 10, `0o10` is 8, `1e5` is a number. `1:30`, `yes`, `on` and `2026-01-02` are texts; `true` and `false` are
-  the only truth values.
+- `010` is 10, `0o10` is 8, `1e5` is a number. `1:30`, `yes`, `on` and `2026-01-02` are texts; `true` and
+  `false` are the only truth values.
 - A key that is given twice is an error, which names both lines. Keys are texts: write `"1": x`, not `1: x`.
-- An alias (`*name`) is a copy of what its anchor (`&name`) marks. A merge key (`<<: *name`) adds the keys that its
-  mapping lacks. Other extensions of YAML 1.1, such as `!!set`, are errors.
+- An alias (`*name`) is a copy of what its anchor (`&name`) marks. A merge key (`<<: *name`) adds the keys
+  that its mapping lacks. Other extensions of YAML 1.1, such as `!!set`, are errors.
 - A file holds one document in UTF-8, of at most 8 MiB, 200,000 values with aliases expanded, and 64 levels.
 """
 
