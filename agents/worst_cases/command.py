@@ -11,9 +11,8 @@ from typing import Any
 
 from leogym.agents.worst_cases.measure import Contestant, measured
 from leogym.agents.worst_cases.search import OBJECTIVES, Found, search
-from leogym.configs import output_folder
+from leogym.configs import output_folder, yaml_text
 from leogym.configs import scenario as scenarios
-from leogym.configs import yaml_text
 from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
 
