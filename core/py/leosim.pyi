@@ -1,6 +1,9 @@
 """The simulator core.
 
 The output depends only on the scenario and its seed, not on the number of threads.
+
+Long computations look at signals at least every 100 ms of CPU time. If a signal's handler raises, such as the one of
+Ctrl-C, the computation ends with that exception. Python runs handlers on its main thread only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -305,6 +308,8 @@ class Simulation:
     def advance(self, seconds: float) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
         """Advance by ``seconds``, or to the end, without the GIL.
 
+        If a signal's handler raises, the simulation stands between two events, and a later call goes on from there.
+
         Returns:
             The new rows of `RunLog.flow_series` and `RunLog.link_series`; the simulation keeps no copy.
         """
@@ -462,7 +467,8 @@ class Batch:
             actions: (size, slots, action_dim), each in [-1, 1]; ignored for inactive flows.
 
         Raises:
-            InputError: the array has another shape, is not C-contiguous, or contains NaN.
+            InputError: the array has another shape, is not C-contiguous, or contains NaN. Or a signal interrupted an
+                earlier step or reset of a simulation, which needs a `reset`.
         """
     def actions(self, index: int) -> NDArray[np.float32]:
         """Return the actions (steps, slots, action_dim) of simulation ``index`` since its reset."""

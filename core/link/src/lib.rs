@@ -5,6 +5,7 @@
 
 mod codepoint;
 mod disruption;
+mod interrupt;
 mod jitter;
 mod link;
 mod loss;
@@ -15,10 +16,11 @@ mod server;
 
 pub use codepoint::Codepoint;
 pub use disruption::{Disruption, DisruptionKind};
+pub use interrupt::{Interrupted, RUN_ON, STRIDE, Stop, Watch};
 pub use jitter::Jitter;
 pub use link::{Departure, Link, LinkStats, Offer, Packet};
 pub use loss::Loss;
-pub use path_trace::{Event, OneWay, PathTrace, Row, Stretch, TraceError, Version};
+pub use path_trace::{Event, OneWay, PathTrace, Row, Stretch, TraceError, Unparsed, Version};
 pub use queue::{
     Cake, CakeSettings, Codel, CodelSettings, Discipline, DropTail, DualPi2, DualPi2Settings, FqCodel,
     FqCodelSettings, FqPie, FqPieSettings, Gateway, HeadDrop, Managed, Pie, PieSettings, QueueKind, Sfq,

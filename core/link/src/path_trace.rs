@@ -12,7 +12,7 @@
 use std::fmt;
 
 pub use event::{Event, Stretch};
-pub use parse::TraceError;
+pub use parse::{TraceError, Unparsed};
 
 use crate::schedule::Direction;
 

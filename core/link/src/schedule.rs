@@ -134,8 +134,8 @@ impl Schedule {
         match self {
             Self::Constant(span) => span,
             Self::Traced(traced) => {
-                while at >= traced.current.end {
-                    traced.step();
+                if at >= traced.current.end {
+                    traced.step(at);
                 }
                 &traced.current
             }
@@ -268,10 +268,15 @@ impl Traced {
         self.span(self.row, self.period_start)
     }
 
+    /// Move the cursor on to `at`: mostly to the next row, and after a long silence straight to the right one.
     #[cold]
-    fn step(&mut self) {
+    fn step(&mut self, at: Nanos) {
         (self.row, self.period_start) = self.after(self.row, self.period_start);
         self.current = self.span_of_row();
+        if at >= self.current.end {
+            (self.row, self.period_start) = self.place(at);
+            self.current = self.span_of_row();
+        }
     }
 
     /// Return the next row and the start of its period.

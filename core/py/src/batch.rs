@@ -15,6 +15,7 @@ use crate::input_error;
 use crate::inputs::{Policies, Traces, interval};
 use crate::policy::Policy;
 use crate::run_log::RunLog;
+use crate::signals::interruptible;
 
 /// Independent simulations that advance together, one monitor interval at a time.
 #[pyclass(module = "leosim")]
@@ -62,6 +63,14 @@ impl Batch {
                 time_s: memory(py, &self.time_s),
             }
         }
+    }
+
+    /// Check that no simulation stands within a step that a signal interrupted.
+    fn check_whole(&self) -> PyResult<()> {
+        self.inner.interrupted().map_or(Ok(()), |index| {
+            let rule = "a signal interrupted its last step or reset: call reset on it first";
+            Err(input_error(format!("arguments: simulation {index}: {rule}")))
+        })
     }
 
     /// Return the arrays that the actions since the resets determine.
@@ -229,11 +238,10 @@ impl Batch {
         let (traces, policies) = begun.sets();
         // SAFETY: this method holds the batch exclusively.
         let view = unsafe { self.view(py) };
-        py.detach(|| {
+        interruptible(py, |stop| {
             let scenario = Scenario::from_json(scenario)?;
-            self.inner.reset(index, &scenario, &traces, &policies, view)
-        })
-        .map_err(input_error)?;
+            Ok(self.inner.reset(index, &scenario, &traces, &policies, view, stop)?)
+        })?;
         self.begun[index] = Some(begun);
         Ok(())
     }
@@ -255,8 +263,8 @@ impl Batch {
         }
         // SAFETY: this method holds the batch exclusively.
         let view = unsafe { self.view(py) };
-        py.detach(|| self.inner.step(actions, view));
-        Ok(())
+        self.check_whole()?;
+        interruptible(py, |stop| Ok(self.inner.step(actions, view, stop)?))
     }
 
     fn actions<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyArray3<f32>>> {
@@ -284,8 +292,8 @@ impl Batch {
         };
         // SAFETY: this method holds the batch exclusively.
         let view = unsafe { self.view(py) };
-        py.detach(|| self.inner.replay(index, told, view));
-        Ok(())
+        self.check_whole()?;
+        interruptible(py, |stop| Ok(self.inner.replay(index, told, view, stop)?))
     }
 
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> Self {
@@ -308,6 +316,7 @@ impl Batch {
     }
 
     fn __getstate__<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
+        self.check_whole()?;
         let told = PyList::empty(py);
         for (index, begun) in self.begun.iter().enumerate() {
             let actions = self.actions(py, index)?;

@@ -18,6 +18,7 @@ mod policy;
 mod run;
 mod run_log;
 mod sgp4;
+mod signals;
 mod simulation;
 
 create_exception!(leosim, InputError, PyValueError, "Bad input: one line that names source, field and rule.");

@@ -1,12 +1,12 @@
 //! `leosim.plan_links` and `leosim.world`: a scenario's links for runs outside the simulator.
 
-use leo_link::{Schedule, Span};
-use leo_sim::{Nanos, Scenario};
+use leo_link::{Schedule, Span, Stop, Watch};
+use leo_sim::{Interrupted, Nanos, Scenario};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
-use crate::input_error;
 use crate::inputs::{Traces, trace_set};
+use crate::signals::interruptible;
 
 type Array<'py, T> = Bound<'py, PyArray1<T>>;
 type Times<'py> = PyReadonlyArray1<'py, i64>;
@@ -27,10 +27,12 @@ struct Back {
 }
 
 impl LinkPlan {
-    fn new(inner: leo_sim::LinkPlan, duration: Nanos) -> Self {
+    fn new(inner: leo_sim::LinkPlan, duration: Nanos, stop: Stop<'_>) -> Result<Self, Interrupted> {
+        let mut watch = Watch::new(stop);
         let mut spans: Vec<(Nanos, Span, Back)> = Vec::new();
         let mut now = 0;
         while spans.is_empty() || now < duration {
+            watch.unit()?;
             let (span, back) = (inner.schedule.at(now), inner.back.at(now));
             let end = span.end.min(back.end);
             let (span, back) =
@@ -40,7 +42,7 @@ impl LinkPlan {
             }
             now = end;
         }
-        Self { inner, spans }
+        Ok(Self { inner, spans })
     }
 
     fn of_spans<'py, T: numpy::Element>(&self, py: Python<'py>, get: impl Fn(&Span) -> T) -> Array<'py, T> {
@@ -133,7 +135,12 @@ impl LinkPlan {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
-    fn capacity_bits<'py>(&self, py: Python<'py>, from_ns: Times<'py>, to_ns: Times<'py>) -> Array<'py, f64> {
+    fn capacity_bits<'py>(
+        &self,
+        py: Python<'py>,
+        from_ns: Times<'py>,
+        to_ns: Times<'py>,
+    ) -> PyResult<Array<'py, f64>> {
         over(py, &from_ns, &to_ns, |from, to| self.carried(from, to))
     }
 
@@ -143,7 +150,7 @@ impl LinkPlan {
         py: Python<'py>,
         from_ns: Times<'py>,
         to_ns: Times<'py>,
-    ) -> Array<'py, bool> {
+    ) -> PyResult<Array<'py, bool>> {
         // An empty interval is the instant at which it begins.
         let connected = |from: Nanos, to: Nanos| self.inner.schedule.stays_connected(from, to.max(from + 1));
         over(py, &from_ns, &to_ns, |from, to| connected(nanos(from), nanos(to)))
@@ -161,20 +168,29 @@ fn over<'py, T: numpy::Element>(
     py: Python<'py>,
     from_ns: &Times<'py>,
     to_ns: &Times<'py>,
-    get: impl Fn(i64, i64) -> T,
-) -> Array<'py, T> {
-    let intervals = from_ns.as_array().into_iter().zip(to_ns.as_array());
-    PyArray1::from_vec(py, intervals.map(|(&from, &to)| get(from, to)).collect())
+    get: impl Fn(i64, i64) -> T + Sync + Send,
+) -> PyResult<Array<'py, T>> {
+    let (from_ns, to_ns) = (from_ns.as_array(), to_ns.as_array());
+    let values = interruptible(py, |stop| {
+        let mut watch = Watch::new(stop);
+        let intervals = from_ns.into_iter().zip(to_ns);
+        let values = intervals.map(|(&from, &to)| watch.unit().map(|()| get(from, to)));
+        Ok(values.collect::<Result<Vec<_>, _>>()?)
+    })?;
+    Ok(PyArray1::from_vec(py, values))
 }
 
 /// Plan the links of a scenario, sorted by name.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
-pub fn plan_links(scenario: &str, traces: Traces<'_>) -> PyResult<Vec<LinkPlan>> {
-    let scenario = Scenario::from_json(scenario).map_err(input_error)?;
-    let duration = (scenario.duration_s * 1e9).round() as Nanos;
-    let links = leo_sim::plan_links(&scenario, &trace_set(&traces)).map_err(input_error)?;
-    Ok(links.into_iter().map(|link| LinkPlan::new(link, duration)).collect())
+pub fn plan_links(py: Python<'_>, scenario: &str, traces: Traces<'_>) -> PyResult<Vec<LinkPlan>> {
+    let traces = trace_set(&traces);
+    interruptible(py, |stop| {
+        let scenario = Scenario::from_json(scenario)?;
+        let duration = (scenario.duration_s * 1e9).round() as Nanos;
+        let links = leo_sim::plan_links(&scenario, &traces, stop)?;
+        Ok(links.into_iter().map(|link| LinkPlan::new(link, duration, stop)).collect::<Result<_, _>>()?)
+    })
 }
 
 /// Return bottleneck capacity in bytes/s, propagation both ways in ns and bottleneck buffer in bytes.

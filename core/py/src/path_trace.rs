@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use leo_link::{OneWay, Row};
+use std::fmt::{self, Write};
+
+use leo_link::{OneWay, Row, Stop, Unparsed, Watch};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
 use crate::input_error;
 use crate::inputs::{Revived, revived};
+use crate::signals::{Failure, interruptible};
 
 /// A path trace: piecewise constant rows that repeat periodically.
 #[pyclass(frozen, module = "leosim")]
@@ -15,7 +18,28 @@ pub struct PathTrace {
     pub inner: Arc<leo_link::PathTrace>,
 }
 
+/// Text that is written as long as the caller does not stop it.
+struct Watched<'a> {
+    text: String,
+    watch: Watch<'a>,
+}
+
+impl Write for Watched<'_> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        self.watch.unit().map_err(|_| fmt::Error)?;
+        self.text.write_str(part)
+    }
+}
+
 impl PathTrace {
+    fn parse_unless(stop: Stop<'_>, text: &str, source: &str) -> Result<Self, Failure> {
+        let inner = leo_link::PathTrace::parse_unless(stop, text, source);
+        inner.map(|inner| Self { inner: Arc::new(inner) }).map_err(|error| match error {
+            Unparsed::Broken(broken) => Failure::Input(broken.to_string()),
+            Unparsed::Interrupted => Failure::Interrupted,
+        })
+    }
+
     fn column<'py, T: numpy::Element>(
         &self,
         py: Python<'py>,
@@ -43,17 +67,16 @@ impl PathTrace {
 impl PathTrace {
     #[staticmethod]
     #[pyo3(signature = (text, source = "trace"))]
-    fn parse(text: &str, source: &str) -> PyResult<Self> {
-        let inner = leo_link::PathTrace::parse(text, source).map_err(input_error)?;
-        Ok(Self { inner: Arc::new(inner) })
+    fn parse(py: Python<'_>, text: &str, source: &str) -> PyResult<Self> {
+        interruptible(py, |stop| Self::parse_unless(stop, text, source))
     }
 
     #[staticmethod]
     fn read(py: Python<'_>, path: &str) -> PyResult<Self> {
-        py.detach(|| {
+        interruptible(py, |stop| {
             let text = std::fs::read_to_string(path)
-                .map_err(|error| input_error(format!("{path}: file: cannot be read: {error}")))?;
-            Self::parse(&text, path)
+                .map_err(|error| Failure::Input(format!("{path}: file: cannot be read: {error}")))?;
+            Self::parse_unless(stop, &text, path)
         })
     }
 
@@ -63,7 +86,12 @@ impl PathTrace {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Revived<'py>> {
-        revived::<Self>(py, "parse", self.inner.to_string())
+        let text = interruptible(py, |stop| {
+            let mut text = Watched { text: String::new(), watch: Watch::new(stop) };
+            write!(text, "{}", self.inner).map_err(|fmt::Error| Failure::Interrupted)?;
+            Ok(text.text)
+        })?;
+        revived::<Self>(py, "parse", text)
     }
 
     #[getter]

@@ -9,6 +9,10 @@ use pyo3::types::PyDict;
 
 use crate::input_error;
 use crate::inputs::{Revived, revived};
+use crate::signals::{Failure, interruptible};
+
+/// A row takes up to 100 µs.
+const ROWS_BETWEEN_LOOKS: usize = 256;
 
 /// An exported policy: `policy.onnx` and `policy.json`.
 #[pyclass(frozen, module = "leosim")]
@@ -90,7 +94,20 @@ impl Policy {
         }
         let contiguous: Vec<f32> = view.iter().copied().collect();
         let mut actions = vec![0.0; rows * spec.action_dim()];
-        py.detach(|| self.inner.act(&contiguous, &mut memory, &mut actions));
+        interruptible(py, |stop| {
+            for first in (0..rows).step_by(ROWS_BETWEEN_LOOKS) {
+                if stop() {
+                    return Err(Failure::Interrupted);
+                }
+                let part = |width: usize| first * width..(first + ROWS_BETWEEN_LOOKS).min(rows) * width;
+                self.inner.act(
+                    &contiguous[part(columns)],
+                    &mut memory[part(memory_dim)],
+                    &mut actions[part(spec.action_dim())],
+                );
+            }
+            Ok(())
+        })?;
         if let Some(memories) = memories {
             let mut memories = memories.readwrite();
             memories.as_array_mut().iter_mut().zip(memory).for_each(|(to, next)| *to = next);

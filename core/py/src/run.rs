@@ -3,9 +3,9 @@
 use leo_sim::{Scenario, Simulation, run_many};
 use pyo3::prelude::*;
 
-use crate::input_error;
 use crate::inputs::{Policies, Traces, interval, policy_set, trace_set};
 use crate::run_log::RunLog;
+use crate::signals::interruptible;
 
 /// Run scenarios to their end.
 #[pyfunction]
@@ -24,12 +24,12 @@ pub fn run(
     let series = if series_ms == 0.0 { 0 } else { interval("series_ms", series_ms, 0.1)? };
     let traces = trace_set(&traces);
     let policies = policy_set(policies.as_ref());
-    let logs = py.detach(|| {
+    let logs = interruptible(py, |stop| {
         let simulations = scenarios.iter().map(|json| {
             let scenario = Scenario::from_json(json)?;
-            Simulation::new(&scenario, &traces, &policies, interval_ns, series)
+            Simulation::new(&scenario, &traces, &policies, interval_ns, series, stop)
         });
-        simulations.collect::<Result<Vec<_>, _>>().map(|simulations| run_many(simulations, threads))
-    });
-    Ok(logs.map_err(input_error)?.into_iter().map(|inner| RunLog { inner }).collect())
+        Ok(run_many(simulations.collect::<Result<_, _>>()?, threads, stop)?)
+    })?;
+    Ok(logs.into_iter().map(|inner| RunLog { inner }).collect())
 }

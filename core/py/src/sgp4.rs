@@ -1,10 +1,12 @@
 //! `leosim.Sgp4`.
 
+use leo_link::Watch;
 use leo_orbit::{MeanElements, Satellites};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::input_error;
+use crate::signals::{Failure, interruptible};
 
 /// Satellites for propagation.
 #[pyclass(frozen, module = "leosim")]
@@ -52,14 +54,16 @@ impl Sgp4 {
         }
         let pairs: Vec<(f64, usize)> =
             minutes.iter().zip(satellite.iter()).map(|(&at, &index)| (at, index as usize)).collect();
-        let positions = py.detach(|| {
-            let mut positions = Vec::with_capacity(3 * pairs.len());
+        let positions = interruptible(py, |stop| {
+            let (mut positions, mut watch) = (Vec::with_capacity(3 * pairs.len()), Watch::new(stop));
             for &(at, index) in &pairs {
-                positions.extend_from_slice(&self.inner.position_km(index, at)?);
+                watch.unit()?;
+                let position = self.inner.position_km(index, at);
+                positions.extend_from_slice(&position.map_err(|error| Failure::Input(error.to_string()))?);
             }
-            Ok::<_, leo_orbit::Error>(positions)
-        });
-        let flat: Bound<'py, PyArray1<f64>> = positions.map_err(input_error)?.into_pyarray(py);
+            Ok(positions)
+        })?;
+        let flat: Bound<'py, PyArray1<f64>> = positions.into_pyarray(py);
         flat.reshape([pairs.len(), 3])
     }
 }

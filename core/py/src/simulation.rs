@@ -7,6 +7,7 @@ use pyo3::types::PyDict;
 use crate::input_error;
 use crate::inputs::{Policies, Traces, interval, policy_set, trace_set};
 use crate::run_log::{RunLog, to_dict};
+use crate::signals::interruptible;
 
 const NANOS_PER_S: f64 = 1e9;
 
@@ -32,11 +33,11 @@ impl Simulation {
         let interval_ns = interval("interval_ms", interval_ms, 0.1)?;
         let series = if series_ms == 0.0 { 0 } else { interval("series_ms", series_ms, 0.1)? };
         let (traces, policies) = (trace_set(&traces), policy_set(policies.as_ref()));
-        let built = py.detach(|| {
+        let built = interruptible(py, |stop| {
             let scenario = Scenario::from_json(scenario)?;
-            leo_sim::Simulation::new(&scenario, &traces, &policies, interval_ns, series)
+            Ok(leo_sim::Simulation::new(&scenario, &traces, &policies, interval_ns, series, stop)?)
         });
-        built.map(|inner| Self { inner }).map_err(input_error)
+        built.map(|inner| Self { inner })
     }
 
     #[getter]
@@ -70,10 +71,10 @@ impl Simulation {
             )));
         }
         let until = self.inner.now() + ((seconds * NANOS_PER_S).round() as Nanos).max(1);
-        let (flows, links) = py.detach(|| {
-            self.inner.advance(until);
-            self.inner.take_series()
-        });
+        let (flows, links) = interruptible(py, |stop| {
+            self.inner.advance(until, stop)?;
+            Ok(self.inner.take_series())
+        })?;
         Ok((to_dict(py, flows.cells())?, to_dict(py, links.cells())?))
     }
 

@@ -1,7 +1,7 @@
 //! Runs Cubic flows over a static link (50 ms, 1 BDP) and prints the delivered packets, for profilers.
 //! Usage: `cell FLOWS RATE_MBPS SECONDS [QUEUE]`.
 
-use leo_sim::{PolicySet, Scenario, Simulation, TraceSet};
+use leo_sim::{PolicySet, RUN_ON, Scenario, Simulation, TraceSet};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -16,8 +16,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let scenario = Scenario::from_json(&text)?;
     let interval_ns = 1_000_000_000;
-    let mut simulation = Simulation::new(&scenario, &TraceSet::new(), &PolicySet::new(), interval_ns, 0)?;
-    simulation.run();
+    let mut simulation =
+        Simulation::new(&scenario, &TraceSet::new(), &PolicySet::new(), interval_ns, 0, RUN_ON)?;
+    simulation.run(RUN_ON)?;
     println!("{}", simulation.run_log().links[0].delivered_packets);
     Ok(())
 }

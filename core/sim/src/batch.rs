@@ -1,16 +1,17 @@
 //! Batches of simulations with learning flows that advance together, one monitor interval at a time.
 
 use leo_control::{AgentSpec, FlowState, GLOBAL_DIM, Judgement, KnownRanges, Report, Reward, normalize};
-use leo_link::Nanos;
+use leo_link::{Interrupted, Nanos, Stop};
 use rayon::prelude::*;
 
 use crate::control_loop;
 use crate::flow::{Phase, Steering};
+use crate::interrupted::Unbuilt;
 use crate::network::{PolicySet, TraceSet};
 use crate::run_log::RunLog;
-use crate::scenario::{AGENT_SCHEME, Scenario, ScenarioError};
+use crate::scenario::{AGENT_SCHEME, Scenario};
 use crate::simulation::Simulation;
-use crate::workers::Workers;
+use crate::workers::{Workers, attended};
 use crate::world::world;
 
 /// Settings that all simulations of a batch share.
@@ -88,6 +89,8 @@ struct Environment {
     watches: bool,
     /// Number of leading slots whose windows change only at interval ends.
     holds: usize,
+    /// The caller stopped its last step or reset: its row does not show an interval's end.
+    interrupted: bool,
 }
 
 /// A batch of independent simulations. A clone runs on as the original does.
@@ -140,7 +143,8 @@ impl Batch {
     /// Restart simulation `index` and run it until its first learning flow has a report.
     ///
     /// # Errors
-    /// The scenario lacks a trace, a scheme or a learning flow, or has more learning flows than slots.
+    /// The scenario lacks a trace, a scheme or a learning flow, or has more learning flows than slots. Or `stop`
+    /// returned true: the simulation before, if there is one, is [`Self::interrupted`].
     ///
     /// # Panics
     /// When `index` is out of range or `view` has other dimensions.
@@ -151,10 +155,11 @@ impl Batch {
         traces: &TraceSet,
         policies: &PolicySet,
         view: View<'_>,
-    ) -> Result<(), ScenarioError> {
+        stop: Stop<'_>,
+    ) -> Result<(), Unbuilt> {
         let settings = &self.settings;
         let mut simulation =
-            Simulation::new(scenario, traces, policies, settings.interval, settings.series_interval)?;
+            Simulation::new(scenario, traces, policies, settings.interval, settings.series_interval, stop)?;
         let (watches, holds) = (self.watches, self.holds);
         let learners: Vec<usize> = (0..simulation.flows().len())
             .filter(|&flow| {
@@ -178,39 +183,58 @@ impl Batch {
                 simulation.flow_mut(flow).attach(settings.spec, settings.known_ranges);
             }
         }
-        let mut environment = Environment { simulation, actions: Vec::new(), learners, watches, holds };
+        let mut environment =
+            Environment { simulation, actions: Vec::new(), learners, watches, holds, interrupted: false };
         let row = rows(settings, view).nth(index).expect("the index is in range");
         // Clear slots that the new simulation does not use.
         row.observations.fill(0.0);
         row.global_state.fill(0.0);
         row.reports.fill(0.0);
         row.active.fill(false);
-        environment.advance(settings, row);
+        if let Err(interrupted) = environment.advance(settings, row, stop) {
+            // The row is no longer that of the simulation before.
+            if let Some(before) = &mut self.environments[index] {
+                before.interrupted = true;
+            }
+            return Err(interrupted.into());
+        }
         self.environments[index] = Some(environment);
         Ok(())
     }
 
     /// Apply `actions` (size, slots, action_dim) and advance every running simulation by one interval.
     ///
+    /// # Errors
+    /// `stop` returned true. Simulations that it stopped are [`Self::interrupted`], the others have advanced.
+    ///
     /// # Panics
     /// When `actions` or `view` has other dimensions, or the system cannot start threads.
-    pub fn step(&mut self, actions: &[f32], view: View<'_>) {
+    pub fn step(&mut self, actions: &[f32], view: View<'_>, stop: Stop<'_>) -> Result<(), Interrupted> {
         let settings = &self.settings;
         let per_row = settings.slots * settings.spec.action_dim();
         assert_eq!(actions.len(), per_row * self.environments.len(), "actions have the batch's shape");
-        let step = |((environment, actions), row): ((&mut Option<Environment>, &[f32]), Row<'_>)| {
-            if let Some(environment) = environment {
-                environment.step(settings, actions, row);
-            }
+        let step = |((environment, actions), row): ((&mut Option<Environment>, &[f32]), Row<'_>),
+                    stop: Stop<'_>| {
+            environment.as_mut().map_or(Ok(()), |environment| environment.step(settings, actions, row, stop))
         };
         let work = self.environments.iter_mut().zip(actions.chunks_exact(per_row)).zip(rows(settings, view));
         match self.workers.pool() {
-            None => work.for_each(step),
+            None => work.map(|part| step(part, stop)).fold(Ok(()), Result::and),
             Some(pool) => {
                 let work: Vec<_> = work.collect();
-                pool.install(|| work.into_par_iter().for_each(step));
+                attended(pool, stop, |stop| {
+                    work.into_par_iter().map(|part| step(part, stop)).reduce(|| Ok(()), Result::and)
+                })
             }
         }
+    }
+
+    /// Return a simulation that the caller has stopped within a step or reset: only a reset lets it go on.
+    #[must_use]
+    pub fn interrupted(&self) -> Option<usize> {
+        self.environments
+            .iter()
+            .position(|place| place.as_ref().is_some_and(|environment| environment.interrupted))
     }
 
     /// Return the actions (steps, slots, action_dim) of simulation `index` since its reset; `None` before its
@@ -224,17 +248,27 @@ impl Batch {
     ///
     /// After a reset with the same scenario, the actions of another simulation lead to that one's state.
     ///
+    /// # Errors
+    /// `stop` returned true, and the simulation is [`Self::interrupted`].
+    ///
     /// # Panics
     /// When `index` is out of range, was never reset, or `actions` or `view` has other dimensions.
-    pub fn replay(&mut self, index: usize, actions: &[f32], view: View<'_>) {
+    pub fn replay(
+        &mut self,
+        index: usize,
+        actions: &[f32],
+        view: View<'_>,
+        stop: Stop<'_>,
+    ) -> Result<(), Interrupted> {
         let settings = &self.settings;
         let per_step = settings.slots * settings.spec.action_dim();
         assert_eq!(actions.len() % per_step, 0, "actions have the shape of steps");
         let mut row = rows(settings, view).nth(index).expect("the index is in range");
         let environment = self.environments[index].as_mut().expect("the simulation was reset");
         for actions in actions.chunks_exact(per_step) {
-            environment.step(settings, actions, row.reborrow());
+            environment.step(settings, actions, row.reborrow(), stop)?;
         }
+        Ok(())
     }
 
     /// Return the run log of simulation `index` so far; `None` before its first reset.
@@ -244,10 +278,16 @@ impl Batch {
 }
 
 impl Environment {
-    fn step(&mut self, settings: &BatchSettings, actions: &[f32], row: Row<'_>) {
+    fn step(
+        &mut self,
+        settings: &BatchSettings,
+        actions: &[f32],
+        row: Row<'_>,
+        stop: Stop<'_>,
+    ) -> Result<(), Interrupted> {
         if *row.finished {
             row.rewards.fill(0.0);
-            return;
+            return Ok(());
         }
         self.actions.extend_from_slice(actions);
         for (slot, action) in actions.chunks_exact(settings.spec.action_dim()).enumerate() {
@@ -258,14 +298,21 @@ impl Environment {
                 control_loop::follow(&mut self.simulation, self.learners[slot]);
             }
         }
-        self.advance(settings, row);
+        let advanced = self.advance(settings, row, stop);
+        self.interrupted = advanced.is_err();
+        advanced
     }
 
     /// Run one interval, and more while no learning flow is running but one is still to start.
-    fn advance(&mut self, settings: &BatchSettings, mut row: Row<'_>) {
+    fn advance(
+        &mut self,
+        settings: &BatchSettings,
+        mut row: Row<'_>,
+        stop: Stop<'_>,
+    ) -> Result<(), Interrupted> {
         row.rewards.fill(0.0);
         loop {
-            self.simulation.run_interval();
+            self.simulation.run_interval(stop)?;
             self.observe(settings, &mut row);
             let flows = self.simulation.flows();
             let yet_to_come = |flow: usize| matches!(flows[flow].phase, Phase::Waiting | Phase::Connecting);
@@ -275,7 +322,7 @@ impl Environment {
             *row.finished = self.simulation.is_finished() || !(running || waiting);
             *row.time_s = self.simulation.now() as f64 * 1e-9;
             if running || *row.finished {
-                return;
+                return Ok(());
             }
         }
     }

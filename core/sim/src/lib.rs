@@ -8,6 +8,7 @@ mod ecn;
 mod events;
 mod flow;
 mod histogram;
+mod interrupted;
 mod many;
 mod network;
 mod oracle;
@@ -26,6 +27,7 @@ mod workers;
 mod world;
 
 pub use batch::{Batch, BatchSettings, View};
+pub use interrupted::Unbuilt;
 pub use many::run_many;
 pub use network::{LinkPlan, PolicySet, TraceSet, missing_announcements, plan_links};
 pub use run_log::{Cell, Column, FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog, TABLES};
@@ -36,7 +38,7 @@ pub use scenario::{
 pub use simulation::Simulation;
 
 pub use leo_cc::{Announcement, BaseRttSteps, NAMES as SCHEMES, TABLE as SCHEME_TABLE};
-pub use leo_link::Nanos;
+pub use leo_link::{Interrupted, Nanos, RUN_ON, Stop};
 pub use oracle::{ORACLE_ABOUT, ORACLE_SCHEME};
 pub use scenario::{UDP_ABOUT, UDP_SCHEME};
 pub use world::world;

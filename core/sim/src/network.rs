@@ -11,12 +11,15 @@ use std::sync::Arc;
 
 use leo_cc::{CongestionControl, Context, External, MAX_HOPS, Scheme};
 use leo_control::Policy;
-use leo_link::{Direction, DropTail, Jitter, Link, Loss, Nanos, PathTrace, Schedule, UNLIMITED};
+use leo_link::{
+    Direction, DropTail, Interrupted, Jitter, Link, Loss, Nanos, PathTrace, Schedule, Stop, UNLIMITED,
+};
 use leo_transport::{ReceiveWindow, SendBuffer};
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::flow::{Flow, Steering};
+use crate::interrupted::Unbuilt;
 use crate::oracle::{ORACLE_SCHEME, Oracle};
 use crate::packet::Packet;
 use crate::path::Paths;
@@ -67,18 +70,21 @@ pub struct LinkPlan {
 /// Plan the links of `scenario`, sorted by name.
 ///
 /// # Errors
-/// A path trace is missing from `traces` or never has capacity.
-pub fn plan_links(scenario: &Scenario, traces: &TraceSet) -> Result<Vec<LinkPlan>, ScenarioError> {
-    plan(scenario, traces, &mut Pcg64Mcg::seed_from_u64(scenario.seed))
+/// A path trace is missing from `traces` or never has capacity, or `stop` returned true.
+pub fn plan_links(scenario: &Scenario, traces: &TraceSet, stop: Stop<'_>) -> Result<Vec<LinkPlan>, Unbuilt> {
+    plan(scenario, traces, &mut Pcg64Mcg::seed_from_u64(scenario.seed), stop)
 }
 
 fn plan(
     scenario: &Scenario,
     traces: &TraceSet,
     seeds: &mut Pcg64Mcg,
-) -> Result<Vec<LinkPlan>, ScenarioError> {
+    stop: Stop<'_>,
+) -> Result<Vec<LinkPlan>, Unbuilt> {
     let mut planned = Vec::new();
     for (name, spec) in &scenario.links {
+        // A link reads its whole trace.
+        go_on(stop)?;
         let back = spec.reverse.as_ref().map_or(Some(UNLIMITED), |reverse| bps(reverse.rate_mbps));
         planned.push(LinkPlan {
             name: name.clone(),
@@ -91,16 +97,23 @@ fn plan(
     }
     // BDP sizes depend on the delays of all links.
     for (index, spec) in scenario.links.values().enumerate() {
+        // The delays of all flows' routes.
+        go_on(stop)?;
         let rtt = largest_base_rtt(scenario, &planned[index].name, &planned);
         planned[index].limit = queue::limit(&spec.queue, planned[index].schedule.at(0).rate_bps, rtt);
     }
     Ok(planned)
 }
 
-pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Result<Network, ScenarioError> {
+pub fn build(
+    scenario: &Scenario,
+    traces: &TraceSet,
+    policies: &PolicySet,
+    stop: Stop<'_>,
+) -> Result<Network, Unbuilt> {
     let names: Vec<String> = scenario.links.keys().cloned().collect();
     let mut seeds = Pcg64Mcg::seed_from_u64(scenario.seed);
-    let planned = plan(scenario, traces, &mut seeds)?;
+    let planned = plan(scenario, traces, &mut seeds, stop)?;
     let mut links = Vec::new();
     for (spec, plan) in scenario.links.values().zip(&planned) {
         let loss = Loss::new(plan.loss, plan.loss_seed);
@@ -113,6 +126,7 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
     }
     let mut logged_links: Vec<(String, usize)> = names.iter().cloned().zip(0..).collect();
     for ((name, spec), plan) in scenario.links.iter().zip(&planned) {
+        go_on(stop)?;
         let jitter = Jitter::new(nanos(scenario.host_jitter_us, 1e3), seeds.next_u64());
         let schedule = plan.back.clone();
         let Some(reverse) = &spec.reverse else {
@@ -133,6 +147,7 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
             let seed = seeds.next_u64();
             let access = access(spec, &mut links);
             for life in lives(scenario, spec, seed) {
+                go_on(stop)?;
                 let driver = driver(scenario, index, traces, policies, life.seed)?;
                 let asks = driver.0.header().is_some();
                 let mut flow = flow(scenario, index, (&names, &mut paths), driver, access, &life);
@@ -165,6 +180,10 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
     let steadily = |link: u32| links[link as usize].delays_steadily();
     paths.shorten(|link| links[link as usize].only_delays(), steadily);
     Ok(Network { links, logged_links, flows, paths, ports })
+}
+
+fn go_on(stop: Stop<'_>) -> Result<(), Interrupted> {
+    if stop() { Err(Interrupted) } else { Ok(()) }
 }
 
 fn in_outages(link: Link<Packet>, effect: OutageEffect) -> Link<Packet> {

@@ -3,18 +3,19 @@
 mod connecting;
 mod oracles;
 
-use leo_link::{Link, NEVER, Nanos, Offer};
+use leo_link::{Interrupted, Link, NEVER, Nanos, Offer, STRIDE, Stop};
 use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES};
 
 use crate::control_loop;
 use crate::ecn::Ecn;
 use crate::events::{EventQueue, Source};
 use crate::flow::{Flow, Phase};
+use crate::interrupted::Unbuilt;
 use crate::network::{self, Network, PolicySet, TraceSet};
 use crate::packet::{Head, Kind, Packet};
 use crate::path::{Next, Paths};
 use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
-use crate::scenario::{Scenario, ScenarioError, nanos};
+use crate::scenario::{Scenario, nanos};
 use crate::telemetry::{Port, bandwidth_bps};
 
 /// The shortest monitor interval.
@@ -38,6 +39,8 @@ pub struct Simulation {
     /// The monitor interval; `next_tick` is its next end.
     interval: Nanos,
     next_tick: Nanos,
+    /// Units of work until the caller is asked whether to stop.
+    units_left: u32,
 }
 
 impl Simulation {
@@ -47,7 +50,7 @@ impl Simulation {
     /// none).
     ///
     /// # Errors
-    /// A trace or scheme of the scenario is unknown.
+    /// A trace or scheme of the scenario is unknown, or `stop` returned true.
     ///
     /// # Panics
     /// When `interval` is 0.
@@ -57,10 +60,11 @@ impl Simulation {
         policies: &PolicySet,
         interval: Nanos,
         series_interval: Nanos,
-    ) -> Result<Self, ScenarioError> {
+        stop: Stop<'_>,
+    ) -> Result<Self, Unbuilt> {
         assert!(interval > 0, "the interval must be positive");
         let Network { links, logged_links, mut flows, paths, ports } =
-            network::build(scenario, traces, policies)?;
+            network::build(scenario, traces, policies, stop)?;
         let steered = control_loop::attach_policies(&mut flows);
         let mut events = EventQueue::new(links.len(), flows.len());
         for (index, flow) in flows.iter().enumerate() {
@@ -79,6 +83,7 @@ impl Simulation {
             events,
             interval,
             next_tick: interval,
+            units_left: STRIDE,
         })
     }
 
@@ -123,40 +128,54 @@ impl Simulation {
     }
 
     /// Run to the end.
-    pub fn run(&mut self) {
+    ///
+    /// # Errors
+    /// `stop` returned true. The simulation stands between two events, and goes on from there when it is run again; this
+    /// holds for each method that takes a `stop`.
+    pub fn run(&mut self, stop: Stop<'_>) -> Result<(), Interrupted> {
         while !self.is_finished() {
-            self.run_interval();
+            self.run_interval(stop)?;
         }
+        Ok(())
     }
 
     /// Run to the end of the monitor interval or of the run, and let policies act.
-    pub fn run_interval(&mut self) {
+    ///
+    /// # Errors
+    /// As for [`Self::run`].
+    pub fn run_interval(&mut self, stop: Stop<'_>) -> Result<(), Interrupted> {
         let until = self.next_tick.min(self.end);
-        self.run_own_intervals(until.saturating_sub(1));
-        self.run_until(until);
+        self.run_own_intervals(until.saturating_sub(1), stop)?;
+        self.run_until(until, stop)?;
         self.next_tick = until + self.interval;
         control_loop::steer_by_policies(self);
+        Ok(())
     }
 
     /// Run to `until`, or to the end. The result does not depend on how a run is divided.
-    pub fn advance(&mut self, until: Nanos) {
+    ///
+    /// # Errors
+    /// As for [`Self::run`].
+    pub fn advance(&mut self, until: Nanos, stop: Stop<'_>) -> Result<(), Interrupted> {
         let until = until.min(self.end);
         while self.now < until {
             if self.next_tick <= until || until == self.end {
-                self.run_interval();
+                self.run_interval(stop)?;
             } else {
-                self.run_own_intervals(until);
-                self.run_until(until);
+                self.run_own_intervals(until, stop)?;
+                self.run_until(until, stop)?;
             }
         }
+        Ok(())
     }
 
     /// Run the intervals up to `until` of policies with their own intervals.
-    fn run_own_intervals(&mut self, until: Nanos) {
+    fn run_own_intervals(&mut self, until: Nanos, stop: Stop<'_>) -> Result<(), Interrupted> {
         while let Some(due) = self.next_own_interval().filter(|due| *due <= until) {
-            self.run_until(due);
+            self.run_until(due, stop)?;
             control_loop::steer_by_policies(self);
         }
+        Ok(())
     }
 
     fn next_own_interval(&self) -> Option<Nanos> {
@@ -184,27 +203,48 @@ impl Simulation {
         self.recorder.finish(self.now, &self.flows, &mut self.links, &self.logged_links)
     }
 
-    fn run_until(&mut self, until: Nanos) {
+    fn run_until(&mut self, until: Nanos, stop: Stop<'_>) -> Result<(), Interrupted> {
+        // A row has a cell for each flow and link, and each policy acts at the end of an interval.
+        let row_units = 1 + (self.flows.len() + self.links.len()) as u32 / 16 + 8 * self.steered.len() as u32;
         loop {
+            self.spend(row_units, stop)?;
             let boundary = self.recorder.next_row().min(until);
-            self.run_events(boundary);
+            self.run_events(boundary, stop)?;
             self.now = boundary;
             if boundary == self.recorder.next_row() {
                 self.recorder.record(boundary, &self.flows, &mut self.links, &self.logged_links);
             }
             if boundary == until {
-                return;
+                return Ok(());
             }
         }
     }
 
+    /// Count `units` of work, and call `stop` if enough has been done since the last call.
+    fn spend(&mut self, units: u32, stop: Stop<'_>) -> Result<(), Interrupted> {
+        self.units_left = self.units_left.saturating_sub(units);
+        if self.units_left > 0 {
+            return Ok(());
+        }
+        self.units_left = STRIDE;
+        if stop() { Err(Interrupted) } else { Ok(()) }
+    }
+
     /// Run all events up to and including `until`.
-    fn run_events(&mut self, until: Nanos) {
+    fn run_events(&mut self, until: Nanos, stop: Stop<'_>) -> Result<(), Interrupted> {
         let observed = !self.ports.is_empty();
+        // In a register: each event counts as a unit.
+        let mut left = self.units_left;
         loop {
             let (time, source) = self.events.first();
             if time > until {
-                return;
+                self.units_left = left;
+                return Ok(());
+            }
+            left -= 1;
+            if left == 0 {
+                self.spend(STRIDE, stop)?;
+                left = STRIDE;
             }
             debug_assert!(time >= self.now, "time runs backwards");
             self.now = time;

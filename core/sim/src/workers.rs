@@ -1,6 +1,38 @@
 //! Threads for the steps of a batch, which do not survive a fork of the process.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+
+use leo_link::Stop;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// Run `work` on the threads of `pool`, and call `stop` on this thread whenever one of them asks.
+///
+/// Python handles signals on its main thread only, so a worker that called `stop` itself would never see one. Workers
+/// go on meanwhile, and stop when they next ask.
+pub fn attended<T: Send>(pool: &ThreadPool, stop: Stop<'_>, work: impl FnOnce(Stop<'_>) -> T + Send) -> T {
+    let stopped = AtomicBool::new(false);
+    let (ask, questions) = sync_channel(1);
+    let mut result = None;
+    pool.in_place_scope(|scope| {
+        let (result, stopped) = (&mut result, &stopped);
+        scope.spawn(move |_| {
+            let asking = || {
+                // While a question waits for its answer, another one adds nothing.
+                let _ = ask.try_send(());
+                stopped.load(Ordering::Relaxed)
+            };
+            *result = Some(work(&asking));
+        });
+        // The channel closes when the work ends.
+        for () in questions {
+            if stop() {
+                stopped.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    result.expect("the work has ended")
+}
 
 /// Threads that start when a process first needs them.
 ///

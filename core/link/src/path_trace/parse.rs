@@ -3,6 +3,8 @@
 use std::fmt;
 
 use super::decimal::{parse_probability, parse_scaled};
+use crate::interrupt::{Interrupted, RUN_ON, Stop, Watch};
+
 use super::{
     BPS_PER_MBPS, DELAY_LIMIT_NS, Event, FORMAT, NS_PER_MS, NS_PER_S, OneWay, PathTrace, Row, Version,
 };
@@ -28,14 +30,41 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
+/// Why a path trace was not parsed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unparsed {
+    /// It breaks a rule of the format.
+    Broken(TraceError),
+    /// The caller stopped the parser.
+    Interrupted,
+}
+
 /// A broken rule whose source and line the caller knows.
 struct Broken {
     field: &'static str,
     rule: String,
 }
 
-fn broken<T>(field: &'static str, rule: impl Into<String>) -> Result<T, Broken> {
-    Err(Broken { field, rule: rule.into() })
+/// Why [`PathTrace::parse_lines`] stops early.
+enum Failure {
+    Rule(Broken),
+    Interrupted,
+}
+
+impl From<Broken> for Failure {
+    fn from(broken: Broken) -> Self {
+        Self::Rule(broken)
+    }
+}
+
+impl From<Interrupted> for Failure {
+    fn from(_: Interrupted) -> Self {
+        Self::Interrupted
+    }
+}
+
+fn broken<T, E: From<Broken>>(field: &'static str, rule: impl Into<String>) -> Result<T, E> {
+    Err(Broken { field, rule: rule.into() }.into())
 }
 
 impl PathTrace {
@@ -46,17 +75,29 @@ impl PathTrace {
     /// # Errors
     /// Returns the first rule of the format that the text breaks.
     pub fn parse(text: &str, source: &str) -> Result<Self, TraceError> {
+        Self::parse_unless(RUN_ON, text, source).map_err(|error| match error {
+            Unparsed::Broken(broken) => broken,
+            Unparsed::Interrupted => unreachable!("nothing stops this parser"),
+        })
+    }
+
+    /// [`Self::parse`] unless `stop` returns true meanwhile.
+    ///
+    /// # Errors
+    /// Returns the first rule of the format that the text breaks, or that the caller stopped the parser.
+    pub fn parse_unless(stop: Stop<'_>, text: &str, source: &str) -> Result<Self, Unparsed> {
         let mut line = 1;
-        Self::parse_lines(text, &mut line).map_err(|Broken { field, rule }| TraceError {
-            source: source.to_owned(),
-            line,
-            field,
-            rule,
+        Self::parse_lines(stop, text, &mut line).map_err(|error| match error {
+            Failure::Rule(Broken { field, rule }) => {
+                Unparsed::Broken(TraceError { source: source.to_owned(), line, field, rule })
+            }
+            Failure::Interrupted => Unparsed::Interrupted,
         })
     }
 
     /// Parse, keeping `line` at the current line.
-    fn parse_lines(text: &str, line: &mut usize) -> Result<Self, Broken> {
+    fn parse_lines(stop: Stop<'_>, text: &str, line: &mut usize) -> Result<Self, Failure> {
+        let mut watch = Watch::new(stop);
         let Some(complete) = text.strip_suffix('\n') else {
             *line = text.split('\n').count();
             return broken("file", "truncated: the last line has no line break");
@@ -74,6 +115,7 @@ impl PathTrace {
         let mut rows: Vec<Row> = Vec::new();
         for text in lines {
             *line += 1;
+            watch.unit()?;
             let row = parse_row(text, version)?;
             match rows.last() {
                 None if row.time_ns != 0 => return broken("time_s", "the first row must start at 0"),

@@ -1,10 +1,10 @@
 //! Announcements in path traces for schemes that use them: handovers and the reconfiguration grid.
 
 use leo_cc::{Announcement, Context, Handover, announced_to};
-use leo_link::{Nanos, PathTrace};
+use leo_link::{Interrupted, Nanos, PathTrace, Stop};
 use serde::Deserialize;
 
-use super::{NANOS_PER_S, TraceSet};
+use super::{NANOS_PER_S, TraceSet, go_on};
 use crate::scenario::{LinkSpec, Scenario, nanos};
 
 /// The announcements in a path trace's metadata; all are optional.
@@ -53,19 +53,27 @@ fn announcing<'a>(
 }
 
 /// Return the flows whose schemes need an announcement that their routes lack, with that announcement.
-#[must_use]
-pub fn missing(scenario: &Scenario, traces: &TraceSet) -> Vec<(usize, Announcement)> {
-    let flows = scenario.flows.iter().enumerate();
-    flows
-        .filter_map(|(index, flow)| {
-            let wanted = announced_to(&flow.scheme)?;
-            let is_there = announcing(scenario, &flow.route, traces).any(|(_, _, found)| match wanted {
-                Announcement::Handovers => !found.handovers.is_empty(),
-                Announcement::Reconfigurations => found.reattach_s.is_some_and(|period| period > 0.0),
-            });
-            (!is_there).then_some((index, wanted))
-        })
-        .collect()
+///
+/// # Errors
+/// `stop` returned true.
+pub fn missing(
+    scenario: &Scenario,
+    traces: &TraceSet,
+    stop: Stop<'_>,
+) -> Result<Vec<(usize, Announcement)>, Interrupted> {
+    let mut missing = Vec::new();
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        let Some(wanted) = announced_to(&flow.scheme) else { continue };
+        go_on(stop)?;
+        let is_there = announcing(scenario, &flow.route, traces).any(|(_, _, announced)| match wanted {
+            Announcement::Handovers => !announced.handovers.is_empty(),
+            Announcement::Reconfigurations => announced.reattach_s.is_some_and(|period| period > 0.0),
+        });
+        if !is_there {
+            missing.push((index, wanted));
+        }
+    }
+    Ok(missing)
 }
 
 /// Repeat a trace's handovers for every period within the scenario.

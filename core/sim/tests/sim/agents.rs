@@ -2,7 +2,7 @@
 
 use crate::support::{MS, parse, policies};
 use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
-use leo_sim::{Batch, BatchSettings, TraceSet, View};
+use leo_sim::{Batch, BatchSettings, RUN_ON, TraceSet, View};
 use serde_json::{Value, json};
 
 /// Two flows that start together and may learn.
@@ -47,10 +47,10 @@ fn run(spec: AgentSpec, reward: Reward, actions: [f32; 2]) -> Vec<([Vec<f64>; 2]
             time_s: &mut time_s,
         };
         if started {
-            batch.step(&actions, view);
+            batch.step(&actions, view, RUN_ON).expect("nobody stops it");
         } else {
             let scenario = parse(&scenario(["agent", "agent"]));
-            batch.reset(0, &scenario, &TraceSet::new(), &policies(), view).expect("it can be built");
+            batch.reset(0, &scenario, &TraceSet::new(), &policies(), view, RUN_ON).expect("it can be built");
             started = true;
         }
         let (first, second) = reports.split_at(Report::FIELDS.len());

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::support::{MS, SECOND, simulation};
-use leo_sim::{
-    Announcement, BaseRttSteps, Nanos, RunLog, Scenario, TraceSet, missing_announcements, run_many,
-};
+use crate::support::{MS, SECOND, run_many, simulation};
+use leo_sim::{Announcement, BaseRttSteps, Nanos, RUN_ON, RunLog, Scenario, TraceSet, missing_announcements};
 use serde_json::{Value, json};
 
 fn missing(metadata: &Value, schemes: &[&str]) -> Vec<(usize, Announcement)> {
@@ -16,7 +14,7 @@ fn missing(metadata: &Value, schemes: &[&str]) -> Vec<(usize, Announcement)> {
         "duration_s": 5.0, "seed": 1, "links": {"b": {"trace": "path"}}, "flows": flows,
     });
     let traces = TraceSet::from([("path".to_owned(), Arc::new(path))]);
-    missing_announcements(&Scenario::from_json(&scenario.to_string()).unwrap(), &traces)
+    missing_announcements(&Scenario::from_json(&scenario.to_string()).unwrap(), &traces, RUN_ON).unwrap()
 }
 
 #[test]

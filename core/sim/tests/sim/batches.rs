@@ -1,8 +1,8 @@
 //! Batches and policies: a simulation depends neither on the others nor on the number of threads.
 
-use crate::support::{INTERVAL, MS, assert_conserved, parse, policies, simulation, text};
+use crate::support::{INTERVAL, MS, assert_conserved, parse, policies, run_many, simulation, text};
 use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
-use leo_sim::{Batch, BatchSettings, Scenario, TraceSet, View, run_many};
+use leo_sim::{Batch, BatchSettings, Interrupted, RUN_ON, Scenario, TraceSet, Unbuilt, View};
 use serde_json::{Value, json};
 
 const SLOTS: usize = 3;
@@ -52,14 +52,16 @@ impl Arrays {
 
     fn reset(&mut self, index: usize, scenario: &Scenario) -> Result<(), String> {
         let (batch, view) = self.split();
-        batch.reset(index, scenario, &TraceSet::new(), &policies(), view).map_err(|error| error.to_string())
+        batch
+            .reset(index, scenario, &TraceSet::new(), &policies(), view, RUN_ON)
+            .map_err(|error| error.to_string())
     }
 
     fn step(&mut self, action: impl Fn(usize, usize) -> f32) {
         let size = self.batch.size();
         let actions: Vec<f32> = (0..size * SLOTS).map(|i| action(i / SLOTS, i % SLOTS)).collect();
         let (batch, view) = self.split();
-        batch.step(&actions, view);
+        batch.step(&actions, view, RUN_ON).expect("nobody stops it");
     }
 
     /// Return all bits of row `index`.
@@ -155,7 +157,7 @@ fn a_clone_and_a_replay_of_the_actions_go_on_like_the_original() {
         let actions = original.batch.actions(1).expect("it was reset").to_vec();
         assert_eq!(actions.len(), step.min(66) * SLOTS, "a step after the end is none of its actions");
         let (batch, view) = replay.split();
-        batch.replay(0, &actions, view);
+        batch.replay(0, &actions, view, RUN_ON).expect("nobody stops it");
         for arrays in [&mut copy, &mut original] {
             arrays.step(|row, slot| action(seeds[row], slot, step));
         }
@@ -306,4 +308,37 @@ fn a_policys_flow_gives_the_same_bytes_on_any_number_of_threads() {
     let windows: std::collections::BTreeSet<u32> = windows.map(|(&cwnd, _)| cwnd).collect();
     assert!(windows.len() > 2, "the policy moves the window: {windows:?}");
     assert!(series.pacing_mbps.iter().any(|rate| rate.is_finite()), "and paces");
+}
+
+#[test]
+fn a_batch_knows_which_simulations_a_stop_left_within_a_step() {
+    // The learning flow starts just before the first interval ends; the next one has 25 million events.
+    let mut long = scenario(1);
+    long["duration_s"] = json!(10_000);
+    long["flows"] = json!([{"scheme": "agent", "route": ["b"], "start_s": 999.9}]);
+    let long = parse(&long);
+    for threads in [1, 2] {
+        let mut arrays = Arrays::new(2, threads);
+        let interval = 1_000_000 * MS;
+        arrays.batch = Batch::new(2, BatchSettings { interval, ..arrays.batch.settings().clone() });
+        let (batch, view) = arrays.split();
+        let stopped = batch.reset(0, &long, &TraceSet::new(), &policies(), view, &|| true);
+        assert_eq!(stopped, Err(Unbuilt::Interrupted(Interrupted)));
+        assert!(arrays.batch.run_log(0).is_none());
+        for index in 0..2 {
+            arrays.reset(index, &long).expect("it can be built");
+        }
+        assert_eq!(arrays.batch.interrupted(), None);
+        let actions = vec![0.0; 2 * SLOTS * SPEC.action_dim()];
+        let (batch, view) = arrays.split();
+        assert_eq!(batch.step(&actions, view, &|| true), Err(Interrupted));
+        assert_eq!(arrays.batch.interrupted(), Some(0));
+        arrays.reset(0, &long).expect("it can be built");
+        assert_eq!(arrays.batch.interrupted(), Some(1));
+        arrays.reset(1, &long).expect("it can be built");
+        assert_eq!(arrays.batch.interrupted(), None);
+        let (batch, view) = arrays.split();
+        assert_eq!(batch.replay(1, &actions[..SLOTS * SPEC.action_dim()], view, &|| true), Err(Interrupted));
+        assert_eq!(arrays.batch.interrupted(), Some(1));
+    }
 }

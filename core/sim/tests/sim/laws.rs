@@ -1,7 +1,7 @@
 //! Properties of congestion control on real networks: this project's bounds and published results.
 
-use crate::support::{MS, PACKET_BITS, SECOND, dumbbell, run, simulation};
-use leo_sim::{RunLog, TraceSet, run_many};
+use crate::support::{MS, PACKET_BITS, SECOND, dumbbell, run, run_many, simulation};
+use leo_sim::{RunLog, TraceSet};
 use serde_json::json;
 
 #[test]

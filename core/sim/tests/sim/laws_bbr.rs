@@ -119,8 +119,8 @@ fn bbr3_reacts_slowly_to_a_base_rtt_that_grows() {
         "flows": [{"scheme": "bbr3", "route": ["b"]}],
     });
     let traces = leo_sim::TraceSet::from([("path".to_owned(), path)]);
-    let log =
-        leo_sim::run_many(vec![crate::support::simulation(&scenario, &traces, 1_000 * MS)], 1).remove(0);
+    let log = crate::support::run_many(vec![crate::support::simulation(&scenario, &traces, 1_000 * MS)], 1)
+        .remove(0);
     let goodput = &log.flow_series.goodput_mbps;
     let mean = |from: usize, to: usize| goodput[from..to].iter().sum::<f64>() / (to - from) as f64;
     assert!(mean(20, 30) > 90.0, "{}", mean(20, 30));

@@ -1,7 +1,7 @@
 //! Copa's behavior on constant paths (Arun and Balakrishnan, NSDI 2018) and on changing routes.
 
-use crate::support::{MS, dumbbell, run, simulation, trace};
-use leo_sim::{TraceSet, run_many};
+use crate::support::{MS, dumbbell, run, run_many, simulation, trace};
+use leo_sim::TraceSet;
 use serde_json::json;
 
 #[test]

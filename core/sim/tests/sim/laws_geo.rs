@@ -1,7 +1,7 @@
 //! Start-up on a GEO path (Peters et al., "TCP HyStart Performance over a Satellite Network", 2021).
 
-use crate::support::{MS, simulation, trace};
-use leo_sim::{TraceSet, run_many};
+use crate::support::{MS, run_many, simulation, trace};
+use leo_sim::TraceSet;
 use serde_json::json;
 
 /// Section "Methodology": 140 Mbit/s; "99% of round-trip times are from 560 and 625 milliseconds (... mean 597.5 ms,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::support::{MS, SECOND, simulation};
-use leo_sim::{RunLog, TraceSet, run_many};
+use crate::support::{MS, SECOND, run_many, simulation};
+use leo_sim::{RunLog, TraceSet};
 use serde_json::json;
 
 /// A path of 100 Mbit/s and 40 ms with a handover every 5 s and outages of 20 ms; optionally `announced`.

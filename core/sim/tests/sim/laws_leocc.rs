@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::support::{MS, simulation};
-use leo_sim::{RunLog, TraceSet, run_many};
+use crate::support::{MS, run_many, simulation};
+use leo_sim::{RunLog, TraceSet};
 use serde_json::json;
 
 /// Rate in Mbit/s and one-way propagation in ms of four paths, each used for 15 s.

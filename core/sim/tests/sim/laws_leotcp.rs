@@ -1,8 +1,8 @@
 //! LeoTCP's claims (Valentine and Parisis, "LeoTCP: Low-Latency and High-Throughput Data Transport for LEO
 //! Satellite Networks", 2025), on paths like those of its evaluation.
 
-use crate::support::{INTERVAL, MS, SECOND, dumbbell, parse, policies, run, simulation, trace};
-use leo_sim::{RunLog, Simulation, TraceSet, run_many};
+use crate::support::{INTERVAL, MS, SECOND, dumbbell, parse, policies, run, run_many, simulation, trace};
+use leo_sim::{RUN_ON, RunLog, Simulation, TraceSet};
 use serde_json::{Value, json};
 
 /// Mean goodput of `flow` in Mbit/s over the seconds `from..to`, with one row per second.
@@ -201,7 +201,7 @@ fn line_of_links(scheme: &str, count: usize) -> Value {
 fn a_route_longer_than_a_header_is_an_error_for_leotcp_alone() {
     let build = |scheme: &str, count| {
         let scenario = parse(&line_of_links(scheme, count));
-        Simulation::new(&scenario, &TraceSet::new(), &policies(), INTERVAL, 0)
+        Simulation::new(&scenario, &TraceSet::new(), &policies(), INTERVAL, 0, RUN_ON)
     };
     assert!(build("leotcp", 16).is_ok() && build("cubic", 17).is_ok());
     let error = build("leotcp", 17).err().map(|error| error.to_string()).unwrap_or_default();

@@ -1,11 +1,11 @@
 //! The scheme `oracle`: all of the capacity, no queue, no loss, on any path.
 
 use leo_link::{Event, OneWay, PathTrace, Row, Stretch};
-use leo_sim::{RunLog, TraceSet, run_many};
+use leo_sim::{RunLog, TraceSet};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use crate::support::{MS, SECOND, assert_conserved, dumbbell, run, simulation, trace};
+use crate::support::{MS, SECOND, assert_conserved, dumbbell, run, run_many, simulation, trace};
 
 fn over(path: Arc<PathTrace>, duration_s: f64, flows: Value) -> RunLog {
     let scenario = json!({

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::support::{MS, PACKET_BITS, assert_conserved, dumbbell, run, simulation, trace};
-use leo_sim::{RunLog, TraceSet, run_many};
+use crate::support::{MS, PACKET_BITS, assert_conserved, dumbbell, run, run_many, simulation, trace};
+use leo_sim::{RunLog, TraceSet};
 use serde_json::{Value, json};
 
 const ACK_BITS: f64 = 52.0 * 8.0;

@@ -1,7 +1,7 @@
 //! Vivace's behavior: its paper (Dong et al., NSDI 2018) and the LEO paper's findings.
 
-use crate::support::{MS, dumbbell, run, simulation, trace};
-use leo_sim::{RunLog, TraceSet, run_many};
+use crate::support::{MS, dumbbell, run, run_many, simulation, trace};
+use leo_sim::{RunLog, TraceSet};
 use serde_json::{Value, json};
 
 /// Payload rate of 100 Mbit/s, in Mbit/s.

@@ -5,6 +5,7 @@ mod announcements;
 mod applications;
 mod batches;
 mod handshake;
+mod interruption;
 mod laws;
 mod laws_bbr;
 mod laws_buffers;

@@ -1,7 +1,7 @@
 //! Properties of all scenarios: conservation, causality, bounds and determinism.
 
-use crate::support::{MS, PACKET_BITS, assert_conserved, simulation, text, trace};
-use leo_sim::{FlowSeries, LinkSeries, RunLog, TraceSet, run_many};
+use crate::support::{MS, PACKET_BITS, assert_conserved, run_many, simulation, text, trace};
+use leo_sim::{FlowSeries, LinkSeries, RUN_ON, RunLog, TraceSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -207,7 +207,7 @@ proptest! {
         let mut steps = simulation(&scenario, &traces, 100 * MS);
         while !steps.is_finished() {
             let before = steps.now();
-            steps.run_interval();
+            steps.run_interval(RUN_ON).expect("nobody stops it");
             prop_assert!(steps.now() > before);
         }
         assert_sound(&steps.run_log());
@@ -222,7 +222,7 @@ proptest! {
         let mut steps = build();
         while !steps.is_finished() {
             let before = steps.now();
-            steps.run_interval();
+            steps.run_interval(RUN_ON).expect("nobody stops it");
             prop_assert!(steps.now() > before);
             assert_sound(&steps.run_log());
         }
@@ -247,12 +247,12 @@ proptest! {
         piece in 1_u64..900 * MS,
     ) {
         let mut whole = simulation(&scenario, &traces, 50 * MS);
-        whole.run();
+        whole.run(RUN_ON).expect("nobody stops it");
         let mut whole = whole.run_log();
         let mut pieces = simulation(&scenario, &traces, 50 * MS);
         let (mut flows, mut links) = (FlowSeries::default(), LinkSeries::default());
         while !pieces.is_finished() {
-            pieces.advance(pieces.now() + piece.max(MS));
+            pieces.advance(pieces.now() + piece.max(MS), RUN_ON).expect("nobody stops it");
             let (flow_rows, link_rows) = pieces.take_series();
             flows.time_s.extend(flow_rows.time_s);
             flows.flow.extend(flow_rows.flow);
@@ -431,7 +431,7 @@ fn looking_at_a_run_does_not_change_it() {
         });
         let mut steps = simulation(&scenario, &TraceSet::new(), 100 * MS);
         while !steps.is_finished() {
-            steps.run_interval();
+            steps.run_interval(RUN_ON).expect("nobody stops it");
             assert_sound(&steps.run_log());
         }
         assert_eq!(text(&steps.run_log()), text(&crate::support::run(&scenario, 100 * MS)), "{kind}");
@@ -464,6 +464,6 @@ fn an_rtt_is_compared_with_the_path_of_the_packet_that_was_acknowledged() {
         ],
     });
     let mut steps = simulation(&scenario, &TraceSet::from([("path".to_owned(), path)]), 100 * MS);
-    steps.run();
+    steps.run(RUN_ON).expect("nobody stops it");
     assert_conserved(&steps.run_log());
 }

@@ -1,6 +1,6 @@
 //! Any text yields a scenario or one line of error, never a panic.
 
-use leo_sim::{Scenario, Simulation, TraceSet};
+use leo_sim::{RUN_ON, Scenario, Simulation, TraceSet};
 use proptest::prelude::*;
 
 const VALID: &str = r#"{"name": "two", "duration_s": 1.5, "seed": 7, "host_jitter_us": 20.0, "handshake": true,
@@ -56,12 +56,13 @@ fn take(text: &str) {
         &crate::support::policies(),
         crate::support::INTERVAL,
         crate::support::SECOND,
+        RUN_ON,
     );
     match simulation {
         Ok(mut simulation) => {
             for _ in 0..3 {
                 if !simulation.is_finished() {
-                    simulation.run_interval();
+                    simulation.run_interval(RUN_ON).expect("nobody stops it");
                 }
             }
             crate::support::assert_conserved(&simulation.run_log());
@@ -189,6 +190,7 @@ fn what_only_the_simulator_can_refuse_is_named_too() {
             &crate::support::policies(),
             crate::support::INTERVAL,
             0,
+            RUN_ON,
         );
         simulation.map(|_| ()).expect_err("it cannot be built").to_string()
     };

@@ -1,7 +1,7 @@
 //! Snapshots of scenarios in whole packets: behavior changes appear here for review (`cargo insta review`).
 
-use crate::support::{MS, SECOND, alone, digest, dumbbell, run, simulation, trace};
-use leo_sim::{TraceSet, run_many};
+use crate::support::{MS, SECOND, alone, digest, dumbbell, run, run_many, simulation, trace};
+use leo_sim::TraceSet;
 use serde_json::{Value, json};
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::support::{MS, SECOND, alone, digest, simulation, trace};
-use leo_sim::{TraceSet, run_many};
+use crate::support::{MS, SECOND, alone, digest, run_many, simulation, trace};
+use leo_sim::TraceSet;
 use serde_json::{Value, json};
 
 /// 20 s over 20 Mbit/s, 40 ms and 1 BDP with reconfigurations at 6 s and 16 s: 30 ms outages, same path.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use leo_control::Policy;
 use leo_link::{Event, OneWay, PathTrace, Row};
-use leo_sim::{Nanos, PolicySet, RunLog, Scenario, Simulation, TraceSet, run_many};
+use leo_sim::{Nanos, PolicySet, RUN_ON, RunLog, Scenario, Simulation, TraceSet};
 use serde_json::{Value, json};
 
 pub const MS: Nanos = 1_000_000;
@@ -20,8 +20,13 @@ pub fn parse(scenario: &Value) -> Scenario {
 }
 
 pub fn simulation(scenario: &Value, traces: &TraceSet, series: Nanos) -> Simulation {
-    Simulation::new(&parse(scenario), traces, &policies(), INTERVAL, series)
+    Simulation::new(&parse(scenario), traces, &policies(), INTERVAL, series, RUN_ON)
         .expect("the scenario can be built")
+}
+
+/// Run simulations to their end.
+pub fn run_many(simulations: Vec<Simulation>, threads: usize) -> Vec<RunLog> {
+    leo_sim::run_many(simulations, threads, RUN_ON).expect("nobody stops them")
 }
 
 /// Run a scenario without traces, with a series row every `series`.

@@ -1,8 +1,8 @@
 //! Batches that watch classic schemes: observations and rewards of an agent in their place.
 
-use crate::support::{MS, dumbbell, parse, policies, simulation};
+use crate::support::{MS, dumbbell, parse, policies, run_many, simulation};
 use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
-use leo_sim::{Batch, BatchSettings, TraceSet, View, run_many};
+use leo_sim::{Batch, BatchSettings, RUN_ON, TraceSet, View};
 use serde_json::json;
 
 const SPEC: AgentSpec = AgentSpec::SAGE;
@@ -58,10 +58,10 @@ fn run(
         };
         if rows[0].is_empty() {
             batch
-                .reset(0, &parse(scenario), &TraceSet::new(), &policies(), view)
+                .reset(0, &parse(scenario), &TraceSet::new(), &policies(), view, RUN_ON)
                 .map_err(|error| error.to_string())?;
         } else {
-            batch.step(&vec![action(&rows); slots], view);
+            batch.step(&vec![action(&rows); slots], view, RUN_ON).expect("nobody stops it");
         }
         for (slot, rows) in rows.iter_mut().enumerate() {
             let observation = observations[slot * dim..][..dim].to_vec();
