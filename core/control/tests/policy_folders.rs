@@ -130,3 +130,75 @@ fn a_network_cut_short_is_named() {
     let expected = format!("{}: file: truncated or not an ONNX model", file.display());
     assert_eq!(Policy::load(&folder).unwrap_err().to_string(), expected);
 }
+
+/// `sha256sum policy.json policy.onnx` of the fixture `perceptron`.
+fn sums() -> String {
+    let sum = |file: &str| {
+        let output =
+            std::process::Command::new("sha256sum").arg(file).current_dir(fixture("perceptron")).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    sum("policy.json") + &sum("policy.onnx")
+}
+
+#[test]
+fn a_flipped_bit_in_a_file_with_a_digest_is_refused() {
+    let folder = copy("perceptron", "digests");
+    let (record, sums) = (folder.join("SHA256SUMS"), sums());
+    // In binary mode, sha256sum writes a star, and some editors write carriage returns.
+    for text in [sums.clone(), sums.replace("  ", " *").replace('\n', "\r\n"), sums.replace("  ", "  ./")] {
+        fs::write(&record, text).unwrap();
+        Policy::load(&folder).unwrap();
+    }
+    fs::write(&record, &sums).unwrap();
+    for name in ["policy.json", "policy.onnx"] {
+        let file = folder.join(name);
+        let bytes = fs::read(&file).unwrap();
+        let mut flipped = bytes.clone();
+        let middle = bytes.len() / 2;
+        flipped[middle] ^= 1;
+        fs::write(&file, &flipped).unwrap();
+        let expected = format!(
+            "{}: changed since it was written (SHA-256 differs from SHA256SUMS): restore it, or delete SHA256SUMS if the \
+             change is meant",
+            file.display()
+        );
+        assert_eq!(Policy::load(&folder).unwrap_err().to_string(), expected);
+        fs::write(&file, &bytes).unwrap();
+    }
+    fs::remove_file(&record).unwrap();
+    let network = folder.join("policy.onnx");
+    let mut bytes = fs::read(&network).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&network, &bytes).unwrap();
+    let unchecked = Policy::load(&folder).map_err(|error| error.to_string());
+    assert!(unchecked.is_ok() || !unchecked.as_ref().unwrap_err().contains("SHA"), "{unchecked:?}");
+}
+
+#[test]
+fn a_damaged_record_of_digests_is_refused() {
+    let folder = copy("perceptron", "damaged-digests");
+    let (record, sums) = (folder.join("SHA256SUMS"), sums());
+    let (json, onnx) = sums.split_once('\n').unwrap();
+    let damaged =
+        "damaged: must be a SHA-256 and a file name: restore the file, or delete it to skip the check";
+    let lacks = |name: &str| {
+        format!(": damaged: has no digest of {name}: restore the file, or delete it to skip the check")
+    };
+    for (text, rule) in [
+        (format!("{json}\n{}", &onnx[..40]), format!(":2: {damaged}")),
+        ("\u{0}\u{ff}".to_owned(), format!(":1: {damaged}")),
+        (sums.replacen(' ', "", 2), format!(":1: {damaged}")),
+        (format!("g{}", &sums[1..]), format!(":1: {damaged}")),
+        (String::new(), lacks("policy.json")),
+        (format!("{json}\n"), lacks("policy.onnx")),
+    ] {
+        fs::write(&record, &text).unwrap();
+        assert_eq!(
+            Policy::load(&folder).unwrap_err().to_string(),
+            format!("{}{rule}", record.display()),
+            "{text:?}"
+        );
+    }
+}

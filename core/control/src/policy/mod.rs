@@ -2,6 +2,7 @@
 
 mod dense;
 mod description;
+mod digests;
 mod framing;
 mod functions;
 mod neural_network;
@@ -11,6 +12,7 @@ mod recurrent;
 use std::path::Path;
 
 use description::Description;
+use digests::Digests;
 use neural_network::Network;
 
 use crate::{AgentSpec, AgentState, ControlError, KnownRanges};
@@ -26,15 +28,19 @@ impl Policy {
     /// Load `folder/policy.json` and `folder/policy.onnx`, a network from `observation`, (batch,
     /// observation_dim), to `action`, (batch, action_dim), with its weights in the file. A recurrent one also
     /// has an input `state`, (batch, n), initially zeros, and an output `next_state`. Fails if a file is
-    /// missing, truncated or malformed, or if the policy is for another version of its specification.
+    /// missing, truncated or malformed, or if the policy is for another version of its specification. Where
+    /// `folder/SHA256SUMS` exists, also fails if a file has other bytes than its digest there says.
     pub fn load(folder: &Path) -> Result<Self, ControlError> {
+        let digests = Digests::read(folder)?;
         let read = |name: &str| {
             let path = folder.join(name);
             let source = path.display().to_string();
-            match std::fs::read(&path) {
-                Ok(bytes) => Ok((bytes, source)),
-                Err(error) => Err(ControlError::new(source, "file", format!("cannot be read: {error}"))),
+            let bytes = std::fs::read(&path)
+                .map_err(|error| ControlError::new(&source, "file", format!("cannot be read: {error}")))?;
+            if let Some(digests) = &digests {
+                digests.check(name, &source, &bytes)?;
             }
+            Ok((bytes, source))
         };
         let (description, source) = read("policy.json")?;
         let description = Description::parse(&String::from_utf8_lossy(&description), &source)?;
