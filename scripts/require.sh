@@ -5,8 +5,13 @@ set -euo pipefail
 python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     { echo "setup: Python >= 3.11 is needed; $python is $("$python" --version 2>&1)" >&2; exit 2; }
+rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$(dirname "$0")/../Cargo.toml")
 command -v cargo >/dev/null ||
-    { echo "setup: a Rust toolchain is needed (cargo is not on the PATH); see rustup.rs" >&2; exit 2; }
+    { echo "setup: Rust >= $rust is needed, and cargo is not on the PATH: install it with rustup (rustup.rs)" >&2; exit 2; }
+# rustup's cargo has no version before a toolchain is chosen, and says so on stderr.
+cargo=$(cargo --version 2>/dev/null | cut -d ' ' -f 2) || cargo=
+printf '%s\n' "$rust" "$cargo" | sort --check=quiet --version-sort ||
+    { echo "setup: Rust >= $rust is needed, and this is ${cargo:-none}: install it with rustup (rustup.rs)" >&2; exit 2; }
 
 missing=()
 # rustup installs no linker, and Debian's gcc no C library to link with: only a linked program shows that both are there.

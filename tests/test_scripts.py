@@ -2,13 +2,15 @@
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPTS = ROOT / "scripts"
 
 
 @pytest.mark.skipif(shutil.which("apt-get") is None, reason="no apt-get")
@@ -38,3 +40,34 @@ def test_packages_are_looked_up_while_another_program_updates_the_package_lists(
 def test_a_script_calls_apt_with_package_lists_of_its_own(script: Path) -> None:
     lines = [line for line in script.read_text().splitlines() if "apt-get" in line]
     assert all("apt_options" in line or "command -v apt-get" in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("cargo", "version"),
+    [("echo cargo 1.63.0", "1.63.0"), ("echo no toolchain >&2; exit 1", "none")],
+    ids=["Debian 12's", "rustup's without a toolchain"],
+)
+def test_setup_refuses_a_rust_toolchain_that_cannot_build_it(
+    tmp_path: Path, cargo: str, version: str
+) -> None:
+    program = tmp_path / "cargo"
+    program.write_text(f"#!/bin/sh\n{cargo}\n")
+    program.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [SCRIPTS / "require.sh"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert re.fullmatch(
+        rf"setup: Rust >= 1\.\d+ is needed, and this is {version}: install it with rustup \(rustup\.rs\)\n",
+        done.stderr,
+    )
+
+
+def test_no_source_has_a_let_chain_which_needs_rust_1_88() -> None:
+    # Clippy finds functions of the standard library that Cargo.toml's rust-version lacks, and no syntax.
+    chain = re.compile(r"&& let |\b(?:if|while) let [^\n]*\n\s+&& ")
+    sources = [path for room in ("core", "kernel_bridge") for path in (ROOT / room).rglob("*.rs")]
+    chains = {str(path): match[0] for path in sources if (match := chain.search(path.read_text()))}
+    assert sources
+    assert not chains

@@ -49,9 +49,10 @@ pub fn of(trace: &PathTrace, direction: Direction) -> Vec<Disruption> {
             if old.connected {
                 disruptions.push(Disruption { at: row.time_ns, kind: DisruptionKind::Outage });
             }
-        } else if let Event::SoftHandover(stretch) = row.event
-            && stretch.from_us < stretch.to_us
-        {
+            continue;
+        }
+        let Event::SoftHandover(stretch) = row.event else { continue };
+        if stretch.from_us < stretch.to_us {
             let (from, to) = (u64::from(stretch.from_us) * 1000, u64::from(stretch.to_us) * 1000);
             // The trace measures the stretch from the first site; downlink packets start at the second. Whatever
             // makes their delay longer than the other way's is before the stretch, as at a scheduler.

@@ -413,9 +413,7 @@ impl<P: Packet> Link<P> {
 
     #[inline]
     fn note_departures(&mut self, now: Nanos) {
-        while let Some(&Leaving { at, bytes, .. }) = self.leaving.front()
-            && at <= now
-        {
+        while let Some(&Leaving { bytes, .. }) = self.leaving.front().filter(|packet| packet.at <= now) {
             self.queued_bytes -= u64::from(bytes);
             self.leaving.pop_front();
         }

@@ -70,17 +70,17 @@ impl LinkPlan {
 
     #[getter]
     fn start_ns<'py>(&self, py: Python<'py>) -> Array<'py, i64> {
-        PyArray1::from_iter(py, self.spans.iter().map(|(start, ..)| start.cast_signed()))
+        PyArray1::from_iter(py, self.spans.iter().map(|(start, ..)| *start as i64))
     }
 
     #[getter]
     fn delay_ns<'py>(&self, py: Python<'py>) -> Array<'py, i64> {
-        self.of_spans(py, |span| span.delay.cast_signed())
+        self.of_spans(py, |span| span.delay as i64)
     }
 
     #[getter]
     fn rate_bps<'py>(&self, py: Python<'py>) -> Array<'py, i64> {
-        self.of_spans(py, |span| span.rate_bps.cast_signed())
+        self.of_spans(py, |span| span.rate_bps as i64)
     }
 
     #[getter]
@@ -96,7 +96,7 @@ impl LinkPlan {
 
     #[getter]
     fn back_delay_ns<'py>(&self, py: Python<'py>) -> Array<'py, i64> {
-        PyArray1::from_iter(py, self.spans.iter().map(|(.., back)| back.delay.cast_signed()))
+        PyArray1::from_iter(py, self.spans.iter().map(|(.., back)| back.delay as i64))
     }
 
     #[getter]
@@ -159,7 +159,7 @@ impl LinkPlan {
 
 /// Return the delay at each of `time_ns`; times before the run get the initial delay.
 fn delay_at<'py>(py: Python<'py>, schedule: &Schedule, time_ns: &Times<'py>) -> Array<'py, i64> {
-    let at = |&time: &i64| schedule.at(nanos(time)).delay.cast_signed();
+    let at = |&time: &i64| schedule.at(nanos(time)).delay as i64;
     PyArray1::from_iter(py, time_ns.as_array().iter().map(at))
 }
 

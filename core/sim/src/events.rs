@@ -4,8 +4,6 @@
 //! link's time and few change a flow's. A separate tree for links makes updates cost O(log links) with many
 //! flows.
 
-use std::hint::select_unpredictable;
-
 use leo_link::{NEVER, Nanos};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +98,8 @@ impl Tree {
     #[inline]
     fn earlier(&self, one: usize, other: usize) -> usize {
         let (low, high) = (one.min(other), one.max(other));
-        select_unpredictable(self.times[high] < self.times[low], high, low)
+        let takes_high = usize::from(self.times[high] < self.times[low]).wrapping_neg();
+        low ^ ((low ^ high) & takes_high)
     }
 }
 

@@ -60,7 +60,7 @@ impl Routes {
         self.all.iter()
     }
 
-    pub const fn change(&self) -> bool {
+    pub fn change(&self) -> bool {
         self.all.len() > 1
     }
 

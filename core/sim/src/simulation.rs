@@ -419,9 +419,8 @@ impl Simulation {
             }
         } else {
             let plain = flow.plain;
-            while (plain || flow.may_send(self.now))
-                && let Some(transmit) = flow.sender.transmit(self.now)
-            {
+            while plain || flow.may_send(self.now) {
+                let Some(transmit) = flow.sender.transmit(self.now) else { break };
                 if !plain {
                     flow.note_sent(self.now, transmit.seq);
                 }

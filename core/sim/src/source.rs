@@ -63,9 +63,7 @@ impl Source {
         let work = WORK + self.remainder;
         self.next += work / self.rate_bps;
         self.remainder = work % self.rate_bps;
-        while let Some(on_off) = self.on_off
-            && self.next >= self.burst_ends
-        {
+        while let Some(on_off) = self.on_off.filter(|_| self.next >= self.burst_ends) {
             // Off times pause the gap between packets, so bursts shorter than the gap send only their share.
             let silence = self.draw(on_off.off, on_off.random);
             self.next += silence;

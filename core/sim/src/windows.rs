@@ -42,9 +42,10 @@ impl Windows {
     /// Update the window after the sender has processed an ACK of everything before `cumulative`.
     pub fn on_ack(&mut self, sender: &mut Sender, now: Nanos, cumulative: u64) {
         let mut edge = 0;
-        while let Some(&(number, announced)) = self.announced.front()
-            && number <= cumulative
-        {
+        while let Some(&(number, announced)) = self.announced.front() {
+            if number > cumulative {
+                break;
+            }
             edge = announced;
             if number == cumulative {
                 // Later ACKs with this number announce the same edge.

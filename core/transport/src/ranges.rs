@@ -39,9 +39,7 @@ impl RangeSet {
         let first = self.first_that_ends_at(start);
         let mut from = start;
         let mut touched = first;
-        while let Some(&(low, high)) = self.ranges.get(touched)
-            && low <= end
-        {
+        while let Some(&(low, high)) = self.ranges.get(touched).filter(|range| range.0 <= end) {
             if from < low {
                 new(from, low);
             }
@@ -66,9 +64,7 @@ impl RangeSet {
     }
 
     pub fn remove_below(&mut self, value: u64) {
-        while let Some((start, end)) = self.ranges.front_mut()
-            && *start < value
-        {
+        while let Some((start, end)) = self.ranges.front_mut().filter(|range| range.0 < value) {
             if *end > value {
                 *start = value;
                 return;

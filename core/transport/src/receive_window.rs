@@ -71,9 +71,7 @@ impl ReceiveWindow {
     /// offered window grows: Linux's tcp_grow_window then sets `icsk_ack.quick |= 1`.
     #[inline]
     pub fn on_data(&mut self, now: Nanos, echo_ms: Option<u32>) -> bool {
-        if let Some(echo_ms) = echo_ms
-            && echo_ms != self.last_echo_ms
-        {
+        if let Some(echo_ms) = echo_ms.filter(|&echo_ms| echo_ms != self.last_echo_ms) {
             self.last_echo_ms = echo_ms;
             self.sample(((now / MILLISECOND) as u32).wrapping_sub(echo_ms));
         }

@@ -154,9 +154,8 @@ impl Receiver {
 
     /// Count the ECN bits and payload bytes of the packet that [`Receiver::on_data`] gets next.
     pub fn on_ecn_bits(&mut self, ecn_bits: u8, payload_bytes: u32) {
-        if let Some(echo) = &mut self.accurate_ecn
-            && echo.on_packet(ecn_bits, payload_bytes)
-        {
+        let echo = self.accurate_ecn.as_mut();
+        if echo.is_some_and(|echo| echo.on_packet(ecn_bits, payload_bytes)) {
             self.quick = self.quick.max(1);
         }
     }

@@ -1,11 +1,12 @@
 //! A second process that removes the schemes when the daemon ends, even when the daemon is killed.
 //!
 //! Before Linux 6.4, writing to its map registers an eBPF congestion control, which stays until somebody
-//! deletes the map's element: a killed daemon would leave it behind. The guardian holds only the maps and the
-//! reading end of a pipe. The daemon holds the writing end, so reading yields end-of-file when it ends.
+//! deletes the map's element: a killed daemon would leave it behind. The guardian holds only the maps and
+//! one end of a socket pair. The daemon holds the other, so reading yields end-of-file when it ends.
 
-use std::io::{PipeWriter, Read, Write};
+use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 
 use nix::libc;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
@@ -20,7 +21,7 @@ const NAME: &std::ffi::CStr = c"leo-guardian";
 /// The guardian of this process's schemes; dropping it ends the guardian.
 #[derive(Debug)]
 pub struct Guardian {
-    /// The pipe's writing end, which the kernel closes when this process ends.
+    /// The daemon's end of the socket pair, which the kernel closes when this process ends.
     alive: Option<OwnedFd>,
     process: Pid,
 }
@@ -29,15 +30,15 @@ pub struct Guardian {
 /// must have one thread.
 pub fn start(maps: &[BorrowedFd<'_>], user: (Uid, Gid)) -> Result<Guardian, String> {
     let failed = |error: nix::errno::Errno| format!("guardian: {error}");
-    let no_pipe = |error: std::io::Error| format!("guardian: {error}");
-    let (watched, alive) = std::io::pipe().map_err(no_pipe)?;
-    let (mut told, ready) = std::io::pipe().map_err(no_pipe)?;
+    let no_pair = |error: std::io::Error| format!("guardian: {error}");
+    let (watched, alive) = UnixStream::pair().map_err(no_pair)?;
+    let (mut begun, ready) = UnixStream::pair().map_err(no_pair)?;
     let maps: Vec<RawFd> = maps.iter().map(AsRawFd::as_raw_fd).collect();
     // SAFETY: there is one thread, so the child inherits no lock or half-done work of another.
     match unsafe { fork() }.map_err(failed)? {
         ForkResult::Parent { child } => {
             drop(ready);
-            told.read_exact(&mut [0]).map_err(no_pipe)?;
+            begun.read_exact(&mut [0]).map_err(no_pair)?;
             Ok(Guardian { alive: Some(alive.into()), process: child })
         }
         ForkResult::Child => {
@@ -49,7 +50,7 @@ pub fn start(maps: &[BorrowedFd<'_>], user: (Uid, Gid)) -> Result<Guardian, Stri
 }
 
 /// Wait for the daemon's end, then remove the schemes.
-fn guard(watched: RawFd, mut ready: PipeWriter, maps: &[RawFd], user: (Uid, Gid)) {
+fn guard(watched: RawFd, mut ready: UnixStream, maps: &[RawFd], user: (Uid, Gid)) {
     // A signal to the daemon must not end the guardian first; setsid() keeps a terminal's signals away.
     let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None);
     let _ = nix::unistd::setsid();
@@ -69,7 +70,7 @@ fn guard(watched: RawFd, mut ready: PipeWriter, maps: &[RawFd], user: (Uid, Gid)
     }
 }
 
-/// Close every other descriptor, so that the guardian keeps none of the daemon's sockets and pipes open.
+/// Close every other descriptor, so that the guardian keeps none of the daemon's sockets open.
 fn keep_only(kept: &[RawFd]) {
     let mut kept = kept.to_vec();
     kept.sort_unstable();

@@ -151,11 +151,11 @@ fn parse_words(mut parser: Parser) -> Result<Request, lexopt::Error> {
     };
     loop {
         // All words after `--` belong to the command, even those that look like options.
-        if let Some(rest) = parser.try_raw_args()
-            && rest.peek().is_some_and(|word| word == "--")
-        {
-            arguments.command = rest.skip(1).collect();
-            break;
+        if let Some(rest) = parser.try_raw_args() {
+            if rest.peek().is_some_and(|word| word == "--") {
+                arguments.command = rest.skip(1).collect();
+                break;
+            }
         }
         let Some(argument) = parser.next()? else { break };
         let name = match argument {

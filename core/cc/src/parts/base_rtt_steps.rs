@@ -158,15 +158,13 @@ mod tests {
     fn slow(samples: &[(Nanos, Nanos)]) -> Vec<Nanos> {
         let (mut found, mut slots, mut open) = (Vec::new(), Vec::<Slot>::new(), Vec::<(Nanos, Nanos)>::new());
         for &(now, rtt) in samples {
-            if let Some(&(began, first)) = open.first()
-                && now - began >= first.max(SLOT_MIN)
-            {
+            let full = open.first().filter(|&&(began, first)| now - began >= first.max(SLOT_MIN));
+            if let Some(&(began, first)) = full {
                 let min = open.iter().map(|sample| sample.1).min().unwrap();
                 slots.push(Slot { began, first, min });
                 open.clear();
-                if let [past @ .., one, other] = &slots[..]
-                    && past.len() >= 6
-                {
+                let split = slots.split_at_checked(slots.len().wrapping_sub(2));
+                if let Some((past, [one, other])) = split.filter(|(past, _)| past.len() >= 6) {
                     let since = |time: Nanos| {
                         let recent = past.iter().filter(|slot| one.began - slot.began < time).count().max(6);
                         past[past.len() - recent..].iter().map(|slot| slot.min).collect::<Vec<_>>()

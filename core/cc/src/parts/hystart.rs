@@ -80,9 +80,7 @@ impl HyStart {
             }
         }
         // Delay increase: the round's smallest RTT exceeds the path's.
-        if self.detect != Detect::Train
-            && let Some(rtt) = ack.rtt
-        {
+        if let Some(rtt) = ack.rtt.filter(|_| self.detect != Detect::Train) {
             self.round_rtt = self.round_rtt.min(rtt);
             if self.samples < MIN_SAMPLES {
                 self.samples += 1;

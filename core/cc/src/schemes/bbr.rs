@@ -145,9 +145,9 @@ impl Bbr {
             self.conserving = false;
         }
         let in_probe_bw = self.mode == Mode::ProbeBw;
-        if let Some(policer) = &mut self.policer
-            && policer.observe(ack, self.round_start, in_probe_bw, rate.app_limited)
-        {
+        let round_start = self.round_start;
+        let mut policer = self.policer.as_mut();
+        if policer.as_mut().is_some_and(|it| it.observe(ack, round_start, in_probe_bw, rate.app_limited)) {
             self.enter_probe_bw(ack.now);
         }
         let sample = rate.delivered as f64 * NANOS_PER_S / rate.interval.max(1) as f64;

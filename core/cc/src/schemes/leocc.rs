@@ -96,9 +96,7 @@ impl LeoCc {
         }
         let enough = self.bbr.probes_rtt_enough(ack, self.probe_rtt_window());
         // Wait for an RTT sample. The release does not, and then has a meaningless min RTT until the next ACK.
-        if let Some(rtt) = ack.rtt
-            && enough
-        {
+        if let Some(rtt) = ack.rtt.filter(|_| enough) {
             self.bbr.min_rtt = rtt.max(1);
             self.leave_probe_rtt(ack.now);
         }

@@ -18,7 +18,7 @@ impl<const FEATURES: usize, const LENGTH: usize> History<FEATURES, LENGTH> {
         self.intervals[LENGTH - 1] = features;
     }
 
-    pub(crate) const fn values(&self) -> &[f32] {
+    pub(crate) fn values(&self) -> &[f32] {
         self.intervals.as_flattened()
     }
 }

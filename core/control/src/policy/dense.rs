@@ -67,7 +67,7 @@ impl Dense {
 fn sum<const WIDTH: usize>(x: &[f32], weights: &[f32], bias: &[f32], y: &mut [f32]) {
     let mut sums = [0.0; WIDTH];
     sums.copy_from_slice(bias);
-    for (x, weights) in x.iter().zip(weights.as_chunks::<WIDTH>().0) {
+    for (x, weights) in x.iter().zip(weights.chunks_exact(WIDTH)) {
         for (sum, weight) in sums.iter_mut().zip(weights) {
             *sum += x * weight;
         }

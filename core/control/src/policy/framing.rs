@@ -58,10 +58,10 @@ fn has_whole_fields(message: Message, mut bytes: &[u8], depth: u32, seen: &mut d
     while !bytes.is_empty() {
         let Some((field, rest)) = split_field(bytes) else { return false };
         seen(field.number);
-        if let (Some(nested), Some(content)) = (message.nested(field.number), field.content)
-            && (depth == 0 || !has_whole_fields(nested, content, depth - 1, &mut |_| ()))
-        {
-            return false;
+        if let (Some(nested), Some(content)) = (message.nested(field.number), field.content) {
+            if depth == 0 || !has_whole_fields(nested, content, depth - 1, &mut |_| ()) {
+                return false;
+            }
         }
         bytes = rest;
     }

@@ -54,10 +54,8 @@ impl<P: Packet> Link<P> {
 
     #[inline(never)]
     fn dequeue_until(&mut self, now: Nanos) {
-        while let Some(at) = self.egress.as_ref().map(|egress| egress.next_dequeue)
-            && at <= now
-            && at != NEVER
-        {
+        let due = |at: &Nanos| *at <= now && *at != NEVER;
+        while let Some(at) = self.egress.as_ref().map(|egress| egress.next_dequeue).filter(due) {
             self.observe_departures(at);
             let Some(egress) = &mut self.egress else { return };
             let mut tally = Tally::default();

@@ -64,9 +64,8 @@ impl<P: Packet> Link<P> {
     fn observe_them(&mut self, now: Nanos) {
         let waiting = self.waiting_bytes();
         let Some(observer) = &mut self.observer else { return };
-        while let Some(&Leaving { at, bytes, sent }) = self.leaving.front()
-            && at <= now
-        {
+        let gone = |packet: &&Leaving| packet.at <= now;
+        while let Some(&Leaving { at, bytes, sent }) = self.leaving.front().filter(gone) {
             self.queued_bytes -= u64::from(bytes);
             self.leaving.pop_front();
             observer.sent_bytes += if sent { u64::from(bytes) } else { 0 };

@@ -55,12 +55,12 @@ impl Sender {
             return None;
         }
         let paced = self.scheme.pacing_rate();
-        if let Some(rate) = paced
-            && let Err(at) = self.pacer.may_send(now, rate)
-        {
-            self.pacing_deadline = at;
-            self.note_usage(false);
-            return None;
+        if let Some(rate) = paced {
+            if let Err(at) = self.pacer.may_send(now, rate) {
+                self.pacing_deadline = at;
+                self.note_usage(false);
+                return None;
+            }
         }
         let rate = paced.unwrap_or_else(|| {
             let slow_start = window < self.scheme.slow_start_threshold() / 2;

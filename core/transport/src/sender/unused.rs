@@ -58,10 +58,11 @@ impl Sender {
         } else if self.last_sent == now
             // Linux: not while a full send buffer stops the application (SOCK_NOSPACE).
             && !(self.fills_buffer && self.board.next() >= self.supply.written())
-            && let Some(used) = self.starvation.note(now, self.board.packets_out(), self.timeout())
-            && self.state == State::Open
         {
-            self.give_up(validated_window(self.scheme.window(), used));
+            let used = self.starvation.note(now, self.board.packets_out(), self.timeout());
+            if let Some(used) = used.filter(|_| self.state == State::Open) {
+                self.give_up(validated_window(self.scheme.window(), used));
+            }
         }
     }
 

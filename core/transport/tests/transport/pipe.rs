@@ -153,9 +153,8 @@ impl Pipe {
             }
             assert!(next >= self.now, "time runs backwards");
             self.now = next;
-            if event == next
-                && let Some(Reverse((_, _, event))) = self.events.pop()
-            {
+            let due = if event == next { self.events.pop() } else { None };
+            if let Some(Reverse((_, _, event))) = due {
                 self.arrive(event);
             } else {
                 let ack = self.receiver.on_timer(self.now);

@@ -21,9 +21,7 @@ impl Bbr {
     /// Update the min RTT; return whether it was older than `life`.
     pub(crate) fn take_rtt(&mut self, ack: &Ack, life: Nanos) -> bool {
         let expired = ack.now > self.min_rtt_at + life;
-        if let Some(rtt) = ack.rtt
-            && (rtt < self.min_rtt || expired)
-        {
+        if let Some(rtt) = ack.rtt.filter(|&rtt| rtt < self.min_rtt || expired) {
             self.min_rtt = rtt.max(1);
             self.min_rtt_at = ack.now;
         }

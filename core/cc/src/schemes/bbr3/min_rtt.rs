@@ -26,9 +26,7 @@ impl MinRtt {
     /// UpdateMinRTT; return whether it is time to probe.
     pub fn update(&mut self, now: Nanos, rtt: Option<Nanos>) -> bool {
         let probe = now > self.recent_at + PROBE_INTERVAL;
-        if let Some(rtt) = rtt
-            && (rtt < self.recent || probe)
-        {
+        if let Some(rtt) = rtt.filter(|&rtt| rtt < self.recent || probe) {
             self.recent = rtt.max(1);
             self.recent_at = now;
         }

@@ -35,11 +35,8 @@ impl Inhibition {
     pub fn holds(&mut self, now: Nanos) -> bool {
         // Section V-C: the inhibition lasts 2 T_err + TCP_RTO_MIN + 0.1 s.
         let freeze = 2 * self.early + MARGIN;
-        while let Some(&handover) = self.handovers.get(self.next)
-            && now >= self.reported_at(handover) + freeze
-        {
-            self.next += 1;
-        }
+        let over = |handover: &Handover| now >= self.reported_at(*handover) + freeze;
+        self.next += self.handovers[self.next..].iter().take_while(|handover| over(handover)).count();
         self.handovers.get(self.next).is_some_and(|&handover| now >= self.reported_at(handover))
     }
 }

@@ -122,7 +122,7 @@ impl Proteus {
 
     /// The order within a pair is random.
     fn probe_rate(&mut self) -> f64 {
-        self.upwards = if self.begun.is_multiple_of(2) { self.random.next() & 1 == 1 } else { !self.upwards };
+        self.upwards = if self.begun % 2 == 0 { self.random.next() & 1 == 1 } else { !self.upwards };
         self.base * if self.upwards { 1.0 + PROBE } else { 1.0 - PROBE }
     }
 

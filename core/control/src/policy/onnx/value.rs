@@ -231,6 +231,5 @@ fn numbers<const N: usize, T: Copy>(
     of_item: impl Fn(T) -> f64,
 ) -> Option<Vec<f64>> {
     let Some(raw) = raw else { return Some(list.iter().map(|item| of_item(*item)).collect()) };
-    let (numbers, rest) = raw.as_chunks();
-    rest.is_empty().then(|| numbers.iter().map(|bytes| of_bytes(*bytes)).collect())
+    raw.chunks(N).map(|bytes| bytes.try_into().ok().map(&of_bytes)).collect()
 }
