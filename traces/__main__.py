@@ -65,7 +65,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     build.add_argument("--jobs", type=int, metavar="N", help="processes for --all, default one per core")
     build.add_argument("--from", dest="origin", metavar="CITY|LAT,LON", help="a city, or degrees")
     build.add_argument("--to", dest="destination", metavar="CITY|LAT,LON")
-    build.add_argument("--constellation", metavar="NAME|FILE", help="default starlink-1")
+    build.add_argument("--constellation", metavar="NAME|FILE", help=spec.CONSTELLATION_HELP)
     build.add_argument("--links", choices=["isl", "bent-pipe"], help="default isl")
     build.add_argument("--attach", choices=["nearest", "shortest"], help="default nearest")
     build.add_argument(
@@ -89,7 +89,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     reach = build.add_mutually_exclusive_group()
     reach.add_argument("--min-elevation", type=number, metavar="DEG", help="default: the constellation's")
     reach.add_argument("--max-slant-km", type=number, metavar="KM", help="limit reach by distance instead")
-    build.add_argument("--epoch", metavar="ISO", help="default 2000-01-01T00:00:00Z")
+    build.add_argument("--epoch", metavar="ISO", help=spec.EPOCH_HELP)
     build.add_argument("--start", type=number, metavar="S", help="first row, in s since the epoch, default 0")
     build.add_argument("--duration", type=number, metavar="S", help="default 5731, a revolution at 550 km")
     build.add_argument("--step-ms", type=int, metavar="MS", help="default 100")
@@ -229,15 +229,22 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _spec_of(trace: leosim.PathTrace) -> spec.PathSpec | None:
-    """Return the spec from a trace's build command, or None (with a note on stderr if it is invalid)."""
-    words = shlex.split(str(json.loads(trace.metadata).get("command", "")))
+    """Return the spec from a trace's build command, or None (with a note on stderr if it builds another)."""
+    metadata = json.loads(trace.metadata)
+    words = shlex.split(str(metadata.get("command", "")))
     if words[:4] != ["python", "-m", "traces", "build"]:
         return None
     try:
-        return _spec(parser().parse_args(words[3:]))
+        wanted = _spec(parser().parse_args(words[3:]))
     except InputError as error:
         print(f"no chains are drawn: cannot parse the trace's build command: {error}", file=sys.stderr)
         return None
+    try:
+        path_trace.require_elements(metadata.get("elements"), wanted)
+    except InputError as error:
+        print(f"no chains are drawn: {error}", file=sys.stderr)
+        return None
+    return wanted
 
 
 def _plot(arguments: argparse.Namespace) -> int:

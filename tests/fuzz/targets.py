@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import leosim
 
-from leogym.configs import scenario
+from leogym.configs import scenario, text_file
 from leogym.configs.errors import InputError
 from leogym.traces.capacity import terminal
 from leogym.traces.formats import (
@@ -28,8 +28,10 @@ from leogym.traces.formats import (
     starlink_csv,
     wetlinks,
 )
-from leogym.traces.orbit import tle
+from leogym.traces.orbit import catalogue, tle
+from leogym.traces.orbit.flown import flight, own_epoch
 from leogym.traces.path import cache, physics
+from tests.support import catalogues
 
 ROOT = Path(__file__).resolve().parents[2]
 _FIXTURE = ROOT / "core" / "control" / "tests" / "fixtures" / "perceptron"
@@ -98,6 +100,12 @@ def _wetlinks(path: Path) -> None:
     other = path.with_name("pings")
     other.write_bytes(pings)
     wetlinks.read(path, other, None)
+
+
+def _catalogue(data: bytes) -> None:
+    satellites = catalogue.parse(text_file.decode(data, "x"), "x")
+    if satellites is not None:
+        flight(satellites, "x", own_epoch(satellites), 0.0, 100.0)
 
 
 def _scenario(data: bytes) -> None:
@@ -210,6 +218,7 @@ _TLE = (
     b"1 25544U 98067A   08264.51782528 -.00002182  00000-0 -11606-4 0  2927\n"
     b"2 25544  51.6416 247.4627 0006703 130.5360 325.0288 15.72125391563537\n"
 )
+_OMM = [catalogues.record(1), catalogues.record(100_001, MEAN_ANOMALY=180.0, BSTAR=1e-4)]
 _LEOEM = (
     b"0$[-1, 5, 1600, 6, -2]$5$[0.0019, 0.002, 0.002, 0.0021]$0.008\n1$NULL\n"
     b"2$[-1, 5, 7, -2]$4$[0.0005, 0.01, 0.002]$0.0125\n3$[-1, 8, 7, -2]$4$[0.0005, 0.01, 0.002]$0.0125\n"
@@ -250,6 +259,7 @@ TARGETS: dict[str, Target] = {
         ),
     ),
     "tle": Target(lambda data: tle.parse(data, "x.tle"), (_TLE, _TLE.split(b"\n", 1)[1])),
+    "omm": Target(_catalogue, tuple(syntax(_OMM).encode() for syntax in catalogues.SYNTAXES.values())),
     "leoem": Target(_file(_leoem), (_LEOEM,)),
     "hypatia": Target(
         _file(lambda path: hypatia.read(path, 100.0)),

@@ -1,10 +1,10 @@
-"""Constellations: Walker shells or two-line elements, from ``data/constellations`` or a file."""
+"""Constellations: Walker shells or catalogued satellites, from ``data/constellations`` or a file."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import cached_property
+from datetime import datetime
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,22 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
-from leogym.configs import yaml_text
+from leogym.configs import text_file, yaml_text
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.nearest import instead
 from leogym.configs.strict import Range, Strict
-from leogym.traces.orbit import tle
-from leogym.traces.orbit.earth import EARTH_MU_KM3_PER_S2, EARTH_RADIUS_KM
+from leogym.traces.orbit import catalogue, flown
+from leogym.traces.orbit.earth import EARTH_MU_KM3_PER_S2, EARTH_RADIUS_KM, J2000
+from leogym.traces.orbit.elements import Catalogue, MeanElements
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "constellations"
 Floats = NDArray[np.float64]
 
-_J2000 = datetime(2000, 1, 1, 12, tzinfo=UTC)
 _JULIAN_YEAR_S = 365.25 * 86_400
 _TLE_ECCENTRICITY = 1e-7  # the smallest above 0 that two-line elements can state
 _TLE_DECIMALS = 4  # decimals of angles in degrees
-_TLE_SUFFIXES = {".tle", ".txt", ".3le", ".2le"}
-_TLE_MIN_ELEVATION_DEG = 25.0
+_CATALOGUE_MIN_ELEVATION_DEG = 25.0
+_MOST_SATELLITES = 100_000
+"""A position of each, at 32 re-selections at once, takes 77 MB."""
+
+MOTION_TOLERANCE = 0.005
+"""Share by which a stated mean motion may differ from Kepler's at the altitude. The Earth's oblateness
+explains 0.0014, an altitude over the mean radius (6,371 km) 0.0015."""
 
 Altitude = Annotated[float, Range(ge=160, le=50_000)]
 Degrees = Annotated[float, Range(ge=0, le=180)]
@@ -43,13 +48,31 @@ class Shell(Strict):
     inclination_deg: Degrees
     raan_span_deg: Annotated[float, Range(gt=0, le=360)] = 360.0
     """Angle over which the ascending nodes spread: 360 for a Walker delta, 180 for a Walker star."""
-    phasing: Annotated[int, Range(ge=0)] | Literal["alternate"] = 0
-    """Walker's F: a satellite leads its western neighbour by F / planes slots.
+    phasing: Annotated[int, Range(ge=0, lt=1000)] | Literal["alternate"] = 0
+    """Walker's F, below ``planes``: a satellite leads its western neighbour by F / planes slots.
     ``alternate``: odd planes lead by half a slot."""
-    isl_slot_shift: int = 0
-    """Slot of the laser neighbour in the next plane minus the satellite's own slot."""
+    isl_slot_shift: Annotated[int, Range(gt=-1000, lt=1000)] = 0
+    """Slot of the laser neighbour in the next plane minus the satellite's own slot; shorter than a plane."""
     mean_motion_rev_per_day: Annotated[float, Range(gt=0.01, le=18)] | None = None
     """For SGP4 orbits: Kozai's mean motion, as in two-line elements. Kepler's by default."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Shell:
+        if self.phasing != "alternate" and self.phasing >= self.planes:
+            raise ValueError(f"phasing: must be below planes, {self.planes}, not {self.phasing}")
+        if abs(self.isl_slot_shift) >= self.satellites_per_plane:
+            raise ValueError(
+                f"isl_slot_shift: must be shorter than satellites_per_plane, {self.satellites_per_plane}, "
+                f"not {self.isl_slot_shift}"
+            )
+        stated, own = self.mean_motion_rev_per_day, 86_400 / self.period_s
+        if stated is not None and abs(stated / own - 1) > MOTION_TOLERANCE:
+            fitting_km = self.radius_km * (own / stated) ** (2 / 3) - EARTH_RADIUS_KM
+            raise ValueError(
+                f"mean_motion_rev_per_day: {stated:g} belongs to {fitting_km:.0f} km; altitude_km is "
+                f"{self.altitude_km:g}, to which {own:.4g} belongs"
+            )
+        return self
 
     @property
     def radius_km(self) -> float:
@@ -106,19 +129,47 @@ class Constellation(Strict):
     """Laser links stay above this altitude, because the atmosphere bends and absorbs them."""
     shells: list[Shell] = Field(default=[])
     tle_file: str | None = None
-    """Two-line elements instead of shells; the path is relative to the YAML file's folder."""
-    _tles: tle.TleFile | None = PrivateAttr(default=None)
+    """A catalogue of satellites instead of shells: two-line elements or an OMM (`catalogue.FORMATS`). The
+    path is relative to the YAML file's folder."""
+    _catalogue: Catalogue | None = PrivateAttr(default=None)
+    _file: Path | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _one_of(self) -> Constellation:
         if bool(self.shells) == bool(self.tle_file):
             raise ValueError("give shells or tle_file, not both or neither")
+        if self.tle_file and self.orbits == "circular" and "orbits" in self.model_fields_set:
+            raise ValueError("orbits: satellites of a tle_file fly by SGP4: leave circular out, or say sgp4")
+        count = sum(shell.planes * shell.satellites_per_plane for shell in self.shells)
+        if count > _MOST_SATELLITES:
+            raise ValueError(f"shells: must have at most {_MOST_SATELLITES:,} satellites, not {count:,}")
+        lowest_km = min((shell.altitude_km for shell in self.shells), default=None)
+        if self.isl != "none" and lowest_km is not None and self.isl_min_altitude_km >= lowest_km:
+            raise ValueError(
+                f"isl_min_altitude_km: must be below the lowest altitude_km, {lowest_km:g}, not "
+                f"{self.isl_min_altitude_km:g}: no laser link stays above it"
+            )
         return self
 
     @property
-    def tles(self) -> tle.TleFile | None:
+    def catalogue(self) -> Catalogue | None:
         """The satellites of ``tle_file``, after `load` has read it."""
-        return self._tles
+        return self._catalogue
+
+    @property
+    def satellite_names(self) -> list[str] | None:
+        """The names in the catalogue; None for shells."""
+        return None if self._catalogue is None else [own.name for own in self._catalogue.satellites]
+
+    @property
+    def file(self) -> Path | None:
+        """The file of the catalogue."""
+        return self._file
+
+    @property
+    def own_epoch(self) -> datetime | None:
+        """The catalogue's own time (`flown.own_epoch`); None for shells."""
+        return None if self._catalogue is None else flown.own_epoch(self._catalogue)
 
     @property
     def sgp4(self) -> bool:
@@ -133,8 +184,8 @@ class Constellation(Strict):
     @cached_property
     def elements(self) -> Elements:
         """Elements of all satellites, ordered by shell, plane and slot."""
-        if self._tles is not None:
-            return _tle_elements(self._tles.tles)
+        if self._catalogue is not None:
+            return _catalogued(self._catalogue.satellites)
         columns: list[list[Floats]] = [[], [], [], [], []]
         for shell in self.shells:
             slots = shell.satellites_per_plane
@@ -153,25 +204,11 @@ class Constellation(Strict):
 
         Shells have their epoch at ``epoch``, and angles rounded to the decimals of two-line elements.
         """
-        if self._tles is not None:
-            rows = [
-                (
-                    (own.epoch - _J2000).total_seconds() / _JULIAN_YEAR_S,
-                    own.inclination_rad,
-                    own.node_rad,
-                    own.eccentricity,
-                    own.perigee_rad,
-                    own.mean_anomaly_rad,
-                    own.motion_rad_per_min,
-                    own.bstar,
-                )
-                for own in self._tles.tles
-            ]
-            since = [(epoch - own.epoch).total_seconds() / 60 for own in self._tles.tles]
-            return np.array(rows), np.array(since)
+        if self._catalogue is not None:
+            return flown.columns(self._catalogue.satellites, epoch)
         elements = self.elements
         columns = np.zeros((len(elements.radius_km), 8))
-        columns[:, 0] = (epoch - _J2000).total_seconds() / _JULIAN_YEAR_S
+        columns[:, 0] = (epoch - J2000).total_seconds() / _JULIAN_YEAR_S
         for column, angle in (
             (1, elements.inclination_rad),
             (2, elements.node_rad),
@@ -192,21 +229,35 @@ class Constellation(Strict):
         )
         return columns, np.zeros(len(columns))
 
-    def read_tles(self, folder: Path) -> None:
-        """Read ``tle_file``, if any, from ``folder``; raise InputError if it is invalid."""
-        if self.tle_file is not None:
-            self._tles = tle.read(folder / self.tle_file)
+    def at(self, epoch: datetime, start_s: float, duration_s: float) -> tuple[Constellation, list[str]]:
+        """Return the constellation of the satellites that fly then, and notes about it (`flown.flight`).
+
+        Raises:
+            InputError: none of the catalogue's satellites flies.
+        """
+        if self._catalogue is None:
+            return self, []
+        flight = flown.flight(self._catalogue, str(self._file), epoch, start_s, duration_s)
+        return self.with_catalogue(flight.catalogue, self._file), flight.notes
+
+    def with_catalogue(self, satellites: Catalogue, file: Path | None) -> Constellation:
+        """Return this constellation with the satellites of ``file``."""
+        other = Constellation.model_validate(self.model_dump(exclude_unset=True))
+        other._catalogue, other._file = satellites, file
+        return other
 
 
-def _tle_elements(tles: list[tle.Tle]) -> Elements:
-    motion = np.array([own.motion_rad_per_min for own in tles]) / 60
+def _catalogued(satellites: list[MeanElements]) -> Elements:
+    motion = np.array([own.motion_rad_per_min for own in satellites]) / 60
     # Use the perigee: a link that clears the atmosphere there clears it everywhere.
-    radius_km = np.cbrt(EARTH_MU_KM3_PER_S2 / motion**2) * (1 - np.array([own.eccentricity for own in tles]))
+    radius_km = np.cbrt(EARTH_MU_KM3_PER_S2 / motion**2) * (
+        1 - np.array([own.eccentricity for own in satellites])
+    )
     return Elements(
         radius_km,
-        np.array([own.inclination_rad for own in tles]),
-        np.array([own.node_rad for own in tles]),
-        np.array([own.perigee_rad + own.mean_anomaly_rad for own in tles]) % (2 * np.pi),
+        np.array([own.inclination_rad for own in satellites]),
+        np.array([own.node_rad for own in satellites]),
+        np.array([own.perigee_rad + own.mean_anomaly_rad for own in satellites]) % (2 * np.pi),
         motion,
     )
 
@@ -217,7 +268,9 @@ def names() -> list[str]:
 
 
 def load(name_or_file: str) -> Constellation:
-    """Load a constellation that comes with LeoGym, or one from a YAML or two-line element file.
+    """Load a constellation that comes with LeoGym, or one from a YAML file or a catalogue of satellites.
+
+    The content of the file says which, not its name.
 
     Raises:
         InputError: there is no such name or file, or the file is invalid.
@@ -232,17 +285,35 @@ def load(name_or_file: str) -> Constellation:
             f"constellation: {name_or_file!r}: neither a file nor a known constellation "
             f"{instead(name_or_file, known, 'leogym traces list')}"
         ) from None
-    if path.suffix.lower() in _TLE_SUFFIXES:
-        found = Constellation(
+    satellites = _read(path)
+    if satellites is not None:
+        own = Constellation(
             name=path.stem,
-            source=f"two-line elements in {path.name}",
-            min_elevation_deg=_TLE_MIN_ELEVATION_DEG,
+            source=f"orbital elements in {path.name}",
+            min_elevation_deg=_CATALOGUE_MIN_ELEVATION_DEG,
             tle_file=path.name,
         )
-    else:
-        try:
-            found = Constellation.model_validate(yaml_text.read(path))
-        except ValidationError as error:
-            raise InputError(one_line(str(path), error)) from None
-    found.read_tles(path.parent)
-    return found
+        return own.with_catalogue(satellites, path)
+    try:
+        constellation = Constellation.model_validate(yaml_text.read(path))
+    except ValidationError as error:
+        raise InputError(one_line(str(path), error)) from None
+    if constellation.tle_file is None:
+        return constellation
+    file = path.parent / constellation.tle_file
+    if not file.is_file():
+        raise InputError(f"{path}: tle_file: no file {constellation.tle_file!r} in the folder {path.parent}")
+    satellites = _read(file)
+    if satellites is None:
+        raise InputError(f"{path}: tle_file: {file} is YAML, and must be {catalogue.FORMATS}")
+    return constellation.with_catalogue(satellites, file)
+
+
+def _read(path: Path) -> Catalogue | None:
+    """Return a file's satellites, or None if it is YAML; raise InputError if it is invalid."""
+    return _parsed(text_file.read(path, catalogue.MAX_BYTES), str(path))
+
+
+@lru_cache(maxsize=1)  # two paths over one catalogue are built one after the other
+def _parsed(text: str, source: str) -> Catalogue | None:
+    return catalogue.parse(text, source)

@@ -15,7 +15,7 @@ EARTH_MU_KM3_PER_S2 = 398_600.8  # gravitational parameter of WGS 72
 SIDEREAL_RATE_RAD_PER_S = 2 * math.pi * 1.002_737_909_350_795 / 86_400
 """The Earth's rotation against the stars (IAU 1982)."""
 
-_J2000 = datetime(2000, 1, 1, 12, tzinfo=UTC)
+J2000 = datetime(2000, 1, 1, 12, tzinfo=UTC)
 
 
 def sidereal_angle_rad(instant: datetime) -> float:
@@ -24,7 +24,7 @@ def sidereal_angle_rad(instant: datetime) -> float:
     IAU 1982 model (Aoki et al., Astronomy and Astrophysics 105, 1982), with UTC for UT1: they differ by less
     than 0.9 s, or 0.4 km at the equator, equally for every satellite and site. ``instant`` needs a time zone.
     """
-    days = (instant - _J2000).total_seconds() / 86_400
+    days = (instant - J2000).total_seconds() / 86_400
     centuries = days / 36_525
     degrees = (
         280.460_618_37 + 360.985_647_366_29 * days + 0.000_387_933 * centuries**2 - centuries**3 / 38_710_000

@@ -2,6 +2,8 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from leogym.traces.orbit.constellation import Constellation, Shell
 from leogym.traces.orbit.earth import EARTH_RADIUS_KM
@@ -9,12 +11,16 @@ from leogym.traces.orbit.satellites import Sgp4Orbits
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
-_SHELL_INCLINATION_DEG = 0.5
+_SHELL_INCLINATION_DEG = 0.1
 _SHELL_RADIUS_KM = 10.0
 _PLANE_NODE_DEG = 1.0
-"""Gaps between sorted satellites that separate shells and planes. Satellites deviate by a small part of
-these, and planes are at least 5° apart."""
+"""Gaps between sorted satellites that separate shells and planes. Satellites on station deviate by a small
+part of these. Starlink's shells at 53.05° and 53.2° are 0.15° and 10.3 km apart, planes at least 5°."""
+
+_SHELL_LEAST_SHARE = 0.02
+"""Of a catalogue's satellites: fewer within a gap on either side are on their way to a shell or from it."""
 
 _PREFERRED_LEAD_DEG = 0.5  # well above the orbits' irregularity, well below half a slot
 
@@ -26,19 +32,19 @@ def plus_grid(constellation: Constellation, orbits: Sgp4Orbits | None = None) ->
     """Return the links as pairs of satellite indices, shape (links, 2), each link once.
 
     A satellite has links to its neighbours ahead and behind in its plane, and to one in each adjacent plane.
-    Shells have no links with each other. Two-line elements that state no grid need ``orbits`` to infer it
+    Shells have no links with each other. A catalogue that states no grid needs ``orbits`` to infer it
     (`grid_of`).
     """
     if constellation.isl == "none":
         return np.empty((0, 2), dtype=np.int64)
-    if constellation.tles is not None:
-        grid = constellation.tles.grid
+    if constellation.catalogue is not None:
+        grid = constellation.catalogue.grid
         if grid is not None:
             return _shell_links(
                 Shell(planes=grid[0], satellites_per_plane=grid[1], altitude_km=500, inclination_deg=0)
             )
         if orbits is None:
-            raise ValueError("two-line elements without a stated grid need orbits")
+            raise ValueError("a catalogue without a stated grid needs orbits")
         return grid_of(orbits)
     offset, links = 0, []
     for shell in constellation.shells:
@@ -65,40 +71,62 @@ def _shell_links(shell: Shell) -> Ints:
     return np.unique(links[links[:, 0] != links[:, 1]], axis=0)
 
 
+def shells_of(orbits: Sgp4Orbits) -> list[Ints]:
+    """Return the satellites of each shell: those of similar inclination and mean height.
+
+    A satellite on its way to a shell or from it belongs to none. The elements decide, not the positions, in
+    which the Earth's oblateness moves a satellite by 10 km in a revolution.
+    """
+    least = _SHELL_LEAST_SHARE * orbits.count
+    everyone = np.arange(orbits.count)
+    inclined = _dense(everyone, orbits.inclination_deg, _SHELL_INCLINATION_DEG, least)
+    return [
+        shell for same in inclined for shell in _dense(same, orbits.semi_major_km, _SHELL_RADIUS_KM, least)
+    ]
+
+
 def grid_of(orbits: Sgp4Orbits) -> Ints:
     """Infer the +Grid from the satellites' motion at the epoch; return links as in `plus_grid`.
 
-    Satellites of similar inclination and height form a shell; those of a shell with similar ascending nodes
-    form a plane. A satellite has links to the next one ahead, and to the nearest along the orbit in the next
-    plane, which stays the nearest because satellites of a shell move alike.
+    Satellites of a shell (`shells_of`) with similar ascending nodes form a plane. A satellite has links to
+    the next one ahead, and to the nearest along the orbit in the next plane, which stays the nearest because
+    satellites of a shell move alike.
     """
     now, soon = orbits.inertial_km(0.0), orbits.inertial_km(1.0)
     normal = np.cross(now, soon)
     normal /= np.linalg.norm(normal, axis=1)[:, None]
-    inclination = np.degrees(np.arccos(normal[:, 2]))
     node = np.degrees(np.arctan2(normal[:, 0], -normal[:, 1])) % 360
     to_node = np.stack([np.cos(np.radians(node)), np.sin(np.radians(node)), np.zeros(len(node))], axis=1)
     along = np.einsum("ni,ni->n", now, to_node)
     across = np.einsum("ni,ni->n", now, np.cross(normal, to_node))
     ahead = np.degrees(np.arctan2(across, along)) % 360
     links: list[tuple[int, int]] = []
-    for same in _split(np.arange(orbits.count), inclination, _SHELL_INCLINATION_DEG):
-        for shell in _split(same, orbits.radius_km, _SHELL_RADIUS_KM):
-            planes = _split(shell, node, _PLANE_NODE_DEG, around=True)
-            for plane in planes:
-                ring = plane[np.argsort(ahead[plane])].tolist()
-                links += zip(ring, ring[1:] + ring[:1], strict=True)
-            for plane, east in zip(planes, planes[1:] + planes[:1], strict=True):
-                step = (node[east[0]] - node[plane[0]]) % 360
-                if len(planes) > 1 and step <= _NEXT_PLANE_DEG:
-                    links += _between(plane, east, ahead)
+    for shell in shells_of(orbits):
+        planes = _split(shell, node, _PLANE_NODE_DEG, around=True)
+        for plane in planes:
+            ring = plane[np.argsort(ahead[plane])].tolist()
+            links += zip(ring, ring[1:] + ring[:1], strict=True)
+        for plane, east in zip(planes, planes[1:] + planes[:1], strict=True):
+            step = (node[east[0]] - node[plane[0]]) % 360
+            if len(planes) > 1 and step <= _NEXT_PLANE_DEG:
+                links += _between(plane, east, ahead)
     pairs = np.array(links, dtype=np.int64).reshape(-1, 2)
     pairs.sort(axis=1)
     return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
 
 
+def _dense(members: Ints, value: Floats, gap: float, least: float) -> list[Ints]:
+    """Split satellites at gaps in their sorted values, without those that have too few others nearby."""
+    ordered = np.sort(value[members])
+    near = np.searchsorted(ordered, value[members] + gap / 2, side="right")
+    near = near - np.searchsorted(ordered, value[members] - gap / 2, side="left")
+    return _split(members[near >= least], value, gap)
+
+
 def _split(members: Ints, value: Floats, gap: float, *, around: bool = False) -> list[Ints]:
     """Split satellites at gaps in their sorted values; with ``around``, values are degrees on a circle."""
+    if not len(members):
+        return []
     order = members[np.argsort(value[members], kind="stable")]
     parts = np.split(order, np.flatnonzero(np.diff(value[order]) > gap) + 1)
     if around and len(parts) > 1 and value[parts[0][0]] + 360 - value[parts[-1][-1]] <= gap:
@@ -116,6 +144,23 @@ def _between(plane: Ints, east: Ints, ahead: Floats) -> list[tuple[int, int]]:
     return [
         (int(plane[own]), int(east[other])) for own, other in enumerate(nearest) if int(back[other]) == own
     ]
+
+
+def meshes(links: Ints, count: int) -> list[Ints]:
+    """Return the groups of satellites that links join across planes, the largest first.
+
+    A group has more links than satellites: a ring has as many, such as that of satellites just launched. If
+    all groups are rings, they are the constellation.
+    """
+    graph = csr_array((np.ones(len(links)), links.T), shape=(count, count))
+    _, group = connected_components(graph, directed=False)
+    satellites = np.bincount(group)
+    joined = np.bincount(group[links[:, 0]], minlength=len(satellites))
+    chosen = np.flatnonzero(joined > satellites)
+    if not len(chosen):
+        chosen = np.flatnonzero(satellites > 1)
+    largest_first = chosen[np.argsort(-satellites[chosen], kind="stable")]
+    return [np.flatnonzero(group == number) for number in largest_first]
 
 
 def horizon_km(constellation: Constellation) -> NDArray[np.float64]:

@@ -9,7 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from leogym.configs.errors import InputError
 from leogym.traces.orbit.constellation import Constellation
-from leogym.traces.orbit.earth import EARTH_RADIUS_KM, SIDEREAL_RATE_RAD_PER_S, sidereal_angle_rad
+from leogym.traces.orbit.earth import (
+    EARTH_MU_KM3_PER_S2,
+    EARTH_RADIUS_KM,
+    SIDEREAL_RATE_RAD_PER_S,
+    sidereal_angle_rad,
+)
 
 Floats = NDArray[np.float64]
 
@@ -75,12 +80,16 @@ class CircularOrbits:
         return float(self.radius_km.min()) - EARTH_RADIUS_KM
 
 
-_LOWEST_SAMPLES = 48  # steps of two minutes: between them the radius changes by far less than the margin
+_LOWEST_SAMPLES = (
+    48  # of a revolution: between them a circular orbit's radius changes far less than the margin
+)
 _LOWEST_MARGIN_KM = 5.0
+_CIRCULAR_ECCENTRICITY = 0.01
+_PERIGEE_MARGIN_KM = 50.0  # oblateness, sun and moon
 
 
 class Sgp4Orbits:
-    """Positions by SGP4, from two-line elements or from shells converted to them.
+    """Positions by SGP4, from a catalogue's elements or from shells converted to them.
 
     The rotation from SGP4's frame (true equator, mean equinox) uses mean sidereal time only, because polar
     motion moves satellites by less than 20 m.
@@ -89,7 +98,9 @@ class Sgp4Orbits:
     def __init__(self, constellation: Constellation, epoch: datetime) -> None:
         elements, self._since_min = constellation.mean_elements(epoch)
         self.count = len(elements)
-        self.radius_km = constellation.elements.radius_km
+        self.inclination_deg = np.degrees(elements[:, 1])
+        self.semi_major_km = np.cbrt(EARTH_MU_KM3_PER_S2 / (elements[:, 6] / 60) ** 2)
+        self._eccentricity = elements[:, 3]
         self._name = constellation.name
         self._motion_rad_per_min = elements[:, 6]
         self._angle = sidereal_angle_rad(epoch)
@@ -129,8 +140,13 @@ class Sgp4Orbits:
         return position
 
     def lowest_km(self) -> float:
-        """Return the minimum altitude over the first revolution minus a margin."""
-        period_s = 60 * 2 * np.pi / self._motion_rad_per_min.min()
-        times = np.linspace(0, period_s, _LOWEST_SAMPLES)[:, None]
+        """Return the minimum altitude over each satellite's first revolution minus a margin."""
+        period_s = 60 * 2 * np.pi / self._motion_rad_per_min
+        times = np.linspace(0, period_s, _LOWEST_SAMPLES)
         radius = np.linalg.norm(self.inertial_km(times), axis=-1)
-        return float(radius.min()) - EARTH_RADIUS_KM - _LOWEST_MARGIN_KM
+        lowest_km = float(radius.min()) - _LOWEST_MARGIN_KM
+        if (eccentric := self._eccentricity > _CIRCULAR_ECCENTRICITY).any():
+            # A passage through the perigee fits between two samples.
+            perigee_km = (self.semi_major_km * (1 - self._eccentricity))[eccentric].min()
+            lowest_km = min(lowest_km, float(perigee_km) - _PERIGEE_MARGIN_KM)
+        return lowest_km - EARTH_RADIUS_KM

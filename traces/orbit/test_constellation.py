@@ -1,3 +1,4 @@
+import json
 from datetime import UTC, datetime
 
 import numpy as np
@@ -5,7 +6,7 @@ import pytest
 
 from leogym.configs.errors import InputError
 from leogym.traces.orbit import constellation, isl, places
-from leogym.traces.orbit.satellites import CircularOrbits
+from leogym.traces.orbit.satellites import CircularOrbits, propagator
 from leogym.traces.path.build import Builder, build
 from leogym.traces.path.spec import PathSpec
 
@@ -174,3 +175,111 @@ def test_an_unknown_constellation_is_named_with_those_there_are():
         InputError, match=r"constellation: 'starlink-9': neither a file nor a known .*nearest: starlink-4"
     ):
         constellation.load("starlink-9")
+
+
+OWN = {
+    "name": "own",
+    "source": "test",
+    "min_elevation_deg": 25,
+    "shells": [{"planes": 72, "satellites_per_plane": 22, "altitude_km": 550, "inclination_deg": 53}],
+}
+
+
+def _own(tmp_path, first_shell, **fields):
+    file = tmp_path / "own.yaml"
+    file.write_text(json.dumps({**OWN, "shells": [OWN["shells"][0] | first_shell], **fields}))
+    return file
+
+
+@pytest.mark.parametrize("orbits", ["sgp4", "circular"])
+def test_an_altitude_that_contradicts_the_mean_motion_is_refused_with_both(tmp_path, orbits):
+    file = _own(tmp_path, {"mean_motion_rev_per_day": 13.66}, orbits=orbits)
+    with pytest.raises(InputError) as error:
+        constellation.load(str(file))
+    assert str(error.value) == (
+        f"{file}: shells.0: mean_motion_rev_per_day: 13.66 belongs to 1014 km; altitude_km is 550, to which "
+        "15.05 belongs"
+    )
+
+
+# Kepler's at 550 km is 15.055; Kozai's at 53° and at the equator; Kepler's at 550 km over a mean radius.
+@pytest.mark.parametrize("motion", [15.055, 15.06, 15.077, 15.078, 15.03])
+def test_a_mean_motion_that_the_oblateness_explains_is_read(tmp_path, motion):
+    file = _own(tmp_path, {"mean_motion_rev_per_day": motion}, orbits="sgp4")
+    assert constellation.load(str(file)).shells[0].mean_motion_rev_per_day == motion
+
+
+@pytest.mark.parametrize(
+    ("shell", "fields", "rule"),
+    [
+        ({"planes": 0}, {}, "shells.0.planes: must be a whole number from 1 to 1,000, not 0"),
+        ({"planes": 1001}, {}, "shells.0.planes: must be a whole number from 1 to 1,000, not 1001"),
+        ({"satellites_per_plane": 0}, {}, "shells.0.satellites_per_plane: must be a whole number from 1 to"),
+        ({"altitude_km": 159}, {}, "shells.0.altitude_km: must be a number from 160 to 50,000, not 159"),
+        ({"altitude_km": 10**400}, {}, "shells.0.altitude_km: must be a number from 160 to 50,000, not 1"),
+        ({"altitude_km": "550"}, {}, "shells.0.altitude_km: must be a number from 160 to 50,000, not '550'"),
+        ({"inclination_deg": -1}, {}, "shells.0.inclination_deg: must be a number from 0 to 180, not -1"),
+        ({"inclination_deg": 181}, {}, "shells.0.inclination_deg: must be a number from 0 to 180, not 181"),
+        ({"raan_span_deg": 0}, {}, "shells.0.raan_span_deg: must be a number above 0 and at most 360, not 0"),
+        ({"raan_span_deg": 361}, {}, "shells.0.raan_span_deg: must be a number above 0 and at most 360, not"),
+        ({"phasing": 72}, {}, "shells.0: phasing: must be below planes, 72, not 72"),
+        ({"phasing": -1}, {}, "shells.0.phasing"),
+        ({"phasing": 10**400}, {}, "shells.0.phasing"),
+        ({"isl_slot_shift": 22}, {}, "shells.0: isl_slot_shift: must be shorter than satellites_per_pla"),
+        ({"isl_slot_shift": -(10**30)}, {}, "shells.0.isl_slot_shift: must be a whole number above -1,000"),
+        ({"mean_motion_rev_per_day": 0.01}, {}, "shells.0.mean_motion_rev_per_day: must be a number above"),
+        ({}, {"min_elevation_deg": 90}, "min_elevation_deg: must be a number at least 0 and below 90, "),
+        ({}, {"min_elevation_deg": float("nan")}, "min_elevation_deg: must be a number at least 0 and below"),
+        ({}, {"isl_max_km": 0}, "isl_max_km: must be a number above 0, not 0"),
+        ({}, {"isl_max_km": float("inf")}, "isl_max_km: must be a number above 0, not inf"),
+        ({}, {"isl_min_altitude_km": -1}, "isl_min_altitude_km: must be a number at least 0, not -1"),
+        ({}, {"isl_min_altitude_km": 550}, "(whole file): isl_min_altitude_km: must be below the low"),
+        ({}, {"shells": []}, "(whole file): give shells or tle_file, not both or neither"),
+        ({}, {"tle_file": "x"}, "(whole file): give shells or tle_file, not both or neither"),
+        ({}, {"orbits": "sgp"}, "orbits: Input should be 'circular' or 'sgp4', not 'sgp' (nearest: sgp4"),
+        ({}, {"shell": []}, "shell: unknown key (nearest: shells"),
+    ],
+)
+def test_fields_beyond_their_bounds_are_refused_by_name(tmp_path, shell, fields, rule):
+    file = _own(tmp_path, shell, **fields)
+    # JSON writes nan and inf in other words than YAML.
+    file.write_text(file.read_text().replace("NaN", ".nan").replace("Infinity", ".inf"))
+    with pytest.raises(InputError) as error:
+        constellation.load(str(file))
+    assert str(error.value).startswith(f"{file}: {rule}")
+
+
+def test_more_satellites_than_memory_holds_are_refused(tmp_path):
+    shell = OWN["shells"][0] | {"planes": 1000, "satellites_per_plane": 101}
+    with pytest.raises(InputError, match="shells: must have at most 100,000 satellites, not 101,000"):
+        constellation.load(str(_own(tmp_path, {}, shells=[shell])))
+
+
+@pytest.mark.parametrize(
+    ("shell", "fields"),
+    [
+        ({"planes": 1, "satellites_per_plane": 1}, {}),
+        ({"planes": 1, "satellites_per_plane": 1000}, {}),
+        ({"planes": 1000, "satellites_per_plane": 1}, {}),
+        ({"altitude_km": 160, "inclination_deg": 0}, {"orbits": "sgp4"}),
+        ({"altitude_km": 50_000, "inclination_deg": 180}, {"orbits": "sgp4"}),
+        ({"altitude_km": 50_000, "inclination_deg": 90, "raan_span_deg": 1e-9}, {}),
+        ({"phasing": 71, "isl_slot_shift": -21}, {"isl_min_altitude_km": 549.9}),
+        ({"phasing": "alternate", "isl_slot_shift": 21}, {"isl_max_km": 1e-9, "min_elevation_deg": 0}),
+    ],
+)
+def test_fields_at_their_bounds_give_orbits_and_links(tmp_path, shell, fields):
+    data = constellation.load(str(_own(tmp_path, shell, **fields)))
+    orbits = propagator(data, EPOCH)
+    assert np.isfinite(orbits.positions_km(10.0)).all()
+    links = isl.plus_grid(data)
+    assert links.size == 0 or links.max() < orbits.count
+    assert sum(len(mesh) for mesh in isl.meshes(links, orbits.count)) in (0, orbits.count)
+
+
+@pytest.mark.parametrize("content", ["", "[1, 2]", "a word", "\x00\x01"])
+def test_a_file_that_is_neither_says_what_is_read(tmp_path, content):
+    file = tmp_path / "x"
+    file.write_text(content)
+    with pytest.raises(InputError, match="neither satellites .two-line elements, or OMM as CSV, JSON"):
+        constellation.load(str(file))

@@ -8,8 +8,9 @@ from skyfield.toposlib import Geoid, ITRSPosition
 from skyfield.units import Distance
 
 from leogym.traces.orbit import constellation, earth, ground, places
-from leogym.traces.orbit.satellites import CircularOrbits, Sgp4Orbits
+from leogym.traces.orbit.satellites import CircularOrbits, Sgp4Orbits, propagator
 from leogym.traces.orbit.visibility import elevation_deg
+from tests.support import catalogues
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -155,3 +156,17 @@ def test_elevations_are_those_of_skyfield(satellite_km):
     theirs = ray.at(scale.utc(2025, 1, 1)).altaz()[0].degrees
     ours = elevation_deg(ground.stations([site])[0], np.array(satellite_km))
     assert ours == pytest.approx(theirs, abs=1e-6)
+
+
+def test_no_satellite_of_a_mixed_catalogue_is_ever_below_the_lowest_altitude(tmp_path):
+    low = [catalogues.record(number, MEAN_ANOMALY=30.0 * number, ECCENTRICITY=0.02) for number in range(12)]
+    molniya = catalogues.record(13, MEAN_MOTION=2.006, ECCENTRICITY=0.73, MEAN_ANOMALY=17.0, INCLINATION=63.4)
+    geostationary = catalogues.record(14, MEAN_MOTION=1.0027, ECCENTRICITY=0.0001, INCLINATION=0.0)
+    for number, records in enumerate(([*low, geostationary], [*low, molniya], [molniya], low)):
+        file = tmp_path / f"{number}.csv"
+        file.write_text(catalogues.as_csv(records))
+        data = constellation.load(str(file))
+        orbits = propagator(data, data.own_epoch)
+        radius_km = np.linalg.norm(orbits.positions_km(np.arange(0, 90_000, 20.0)[:, None]), axis=2)
+        margin_km = radius_km.min() - earth.EARTH_RADIUS_KM - orbits.lowest_km()
+        assert 0 < margin_km < 60

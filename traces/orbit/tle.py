@@ -6,44 +6,21 @@ format.
 
 import math
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
+from leogym.configs import text_file
 from leogym.configs.errors import InputError
-
-MAX_BYTES = 64 << 20
-"""Enough for over 300,000 satellites. Larger files are refused, because a file is read into memory whole."""
+from leogym.traces.orbit.elements import Catalogue, MeanElements, require_sgp4
 
 _LENGTH = 69
-_GRID = re.compile(r"([1-9]\d{0,4}) +([1-9]\d{0,4})")
+_GRID = re.compile(r"([1-9]\d{0,4}) +([1-9]\d{0,4})", re.ASCII)
+_MOST_IN_GRID = 1000
+"""Planes, and satellites per plane, as in `constellation.Shell`."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)", re.ASCII)
 _EXPONENTIAL = re.compile(r"([+-]?)(\d{1,5})([+-]\d)", re.ASCII)
 _DIGITS = re.compile(r"\d+", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Tle:
-    """Mean elements of one satellite at its own epoch, for SGP4."""
-
-    name: str
-    epoch: datetime
-    inclination_rad: float
-    node_rad: float  # right ascension of the ascending node
-    eccentricity: float
-    perigee_rad: float
-    mean_anomaly_rad: float
-    motion_rad_per_min: float  # Kozai's mean motion
-    bstar: float  # drag term, per Earth radius
-
-
-@dataclass(frozen=True)
-class TleFile:
-    """The satellites of a file, in file order."""
-
-    tles: list[Tle]
-    grid: tuple[int, int] | None
-    """Planes and satellites per plane, if the first line states them (as in Hypatia)."""
+_ALPHA_5 = re.compile(r"[A-HJ-NP-Z]\d{4}", re.ASCII)
+_ALPHA_5_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # without I and O; A is 10
 
 
 def checksum(line: str) -> int:
@@ -51,39 +28,32 @@ def checksum(line: str) -> int:
     return sum(int(c) if c in "0123456789" else c == "-" for c in line[: _LENGTH - 1]) % 10
 
 
-def read(path: Path) -> TleFile:
-    """Read and `parse` a file; raise InputError if it cannot be read or is invalid."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(
-                f"{path}: file: more than the {MAX_BYTES} bytes that a file of elements may have"
-            )
-        return parse(path.read_bytes(), str(path))
-    except OSError as error:
-        raise InputError(f"{path}: file: cannot be read: {error.strerror}") from None
-
-
-def parse(data: bytes, source: str) -> TleFile:
-    """Parse two- or three-line sets, skipping blank lines and lines that start with #.
+def parse(data: bytes, source: str) -> Catalogue:
+    """Parse two- or three-line sets in UTF-8, skipping blank lines and lines that start with #.
 
     Raises:
         InputError: wrong length, checksum, number or order of lines; the message names source and line.
     """
-    try:
-        text = data.decode("ascii")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise InputError(f"{source}:{line}: file: not ASCII text") from None
+    return parse_text(text_file.decode(data, source), source)
+
+
+def parse_text(text: str, source: str) -> Catalogue:
+    """Parse the text of `parse`."""
     lines = [
-        (number, line.rstrip("\r "))
+        (number, line.rstrip("\r\t "))
         for number, line in enumerate(text.split("\n"), start=1)
         if line.strip() and not line.startswith("#")
     ]
     grid: tuple[int, int] | None = None
     if lines and (header := _GRID.fullmatch(lines[0][1])):
         grid = int(header[1]), int(header[2])
+        if max(grid) > _MOST_IN_GRID:
+            raise InputError(
+                f"{source}:{lines[0][0]}: file: says {grid[0]} x {grid[1]} satellites: at most "
+                f"{_MOST_IN_GRID} planes of {_MOST_IN_GRID} satellites can be linked"
+            )
         lines = lines[1:]
-    tles: list[Tle] = []
+    satellites: list[MeanElements] = []
     place = 0
     while place < len(lines):
         number, line = lines[place]
@@ -99,16 +69,18 @@ def parse(data: bytes, source: str) -> TleFile:
         if place + 1 == len(lines) or not lines[place + 1][1].startswith("2 "):
             raise InputError(f"{source}:{number}: line 2: must follow line 1")
         other, second = lines[place + 1]
-        tles.append(_tle(name, first, second, f"{source}:{number}", f"{source}:{other}"))
+        satellites.append(_satellite(name, first, second, f"{source}:{number}", f"{source}:{other}"))
         place += 2
-    if not tles:
+    if not satellites:
         raise InputError(f"{source}: file: has no two-line elements")
-    if grid and grid[0] * grid[1] != len(tles):
-        raise InputError(f"{source}:1: file: says {grid[0]} x {grid[1]} satellites, but {len(tles)} follow")
-    return TleFile(tles, grid)
+    if grid and grid[0] * grid[1] != len(satellites):
+        raise InputError(
+            f"{source}:1: file: says {grid[0]} x {grid[1]} satellites, but {len(satellites)} follow"
+        )
+    return Catalogue(satellites, grid)
 
 
-def _tle(name: str, first: str, second: str, source1: str, source2: str) -> Tle:
+def _satellite(name: str, first: str, second: str, source1: str, source2: str) -> MeanElements:
     for line, source in ((first, source1), (second, source2)):
         if len(line) != _LENGTH:
             raise InputError(f"{source}: length: must be {_LENGTH} characters, not {len(line)}")
@@ -116,10 +88,13 @@ def _tle(name: str, first: str, second: str, source1: str, source2: str) -> Tle:
             raise InputError(f"{source}: checksum: must be {checksum(line)}, not {line[-1]!r}")
     if first[2:7] != second[2:7]:
         raise InputError(f"{source2}: satellite: must be that of line 1, {first[2:7]!r}, not {second[2:7]!r}")
+    if _DIGITS.fullmatch(first[62]):
+        require_sgp4(int(first[62]), source1, "ephemeris type")
     turn = 2 * math.pi
     eccentricity = _digits(second[26:33], "eccentricity", source2)
-    return Tle(
+    return MeanElements(
         name=name or first[2:7].strip(),
+        number=catalogue_number(first[2:7]),
         epoch=_epoch(first[18:32], source1),
         bstar=_exponential(first[53:61], "B*", source1),
         inclination_rad=math.radians(_number(second[8:16], "inclination", source2, 0, 180)),
@@ -129,6 +104,14 @@ def _tle(name: str, first: str, second: str, source1: str, source2: str) -> Tle:
         mean_anomaly_rad=math.radians(_number(second[43:51], "mean anomaly", source2, 0, 360)),
         motion_rad_per_min=_number(second[52:63], "mean motion", source2, 0.01, 18) * turn / 1440,
     )
+
+
+def catalogue_number(text: str) -> str:
+    """Return a catalogue number as digits: ``00005`` is 5, and ``A0001`` (Alpha-5) is 100001."""
+    plain = text.strip(" ")
+    if _ALPHA_5.fullmatch(plain):
+        return f"{10 + _ALPHA_5_LETTERS.index(plain[0])}{plain[1:]}"
+    return plain.lstrip("0") if _DIGITS.fullmatch(plain) else plain
 
 
 def _number(text: str, field: str, source: str, least: float, most: float) -> float:

@@ -13,6 +13,8 @@ from leogym.traces.orbit.visibility import Visibility
 from leogym.traces.path.clock import Clock
 from leogym.traces.path.routing import Chain
 
+Bools = NDArray[np.bool_]
+
 NONE = -1  # no satellite in reach
 
 _SLOTS_AT_ONCE = 32  # slots per batch: enough to amortise the calls, few enough to fit in the cache
@@ -30,26 +32,39 @@ class Hold:
 
 
 def nearest(
-    station: Stations, orbits: Orbits, visibility: Visibility, clock: Clock, delays: Delays = "straight"
+    station: Stations,
+    orbits: Orbits,
+    visibility: Visibility,
+    clock: Clock,
+    delays: Delays = "straight",
+    serving: Bools | None = None,
 ) -> Iterator[tuple[int, int]]:
     """Yield a site's choices as (step, satellite): the nearest satellite in reach, or `NONE`.
 
     The site chooses at every re-selection, and as soon as its satellite leaves its reach. Without a satellite
-    it waits for the next re-selection.
+    it waits for the next re-selection. ``serving`` says which satellites serve users, (satellites,); all by
+    default.
     """
     stride = clock.reattach_steps * _SLOTS_AT_ONCE
     for first in range(clock.first_slot_step, clock.end_step, stride):
         block = np.arange(first, min(first + stride, clock.end_step), clock.reattach_steps)
-        chosen = _nearest_at(block * clock.step_ms / 1000, station, orbits, visibility, delays)
+        chosen = _nearest_at(block * clock.step_ms / 1000, station, orbits, visibility, delays, serving)
         for slot, satellite in zip(block.tolist(), chosen.tolist(), strict=True):
-            yield from _through_slot(slot, satellite, station, orbits, visibility, clock, delays)
+            yield from _through_slot(slot, satellite, station, orbits, visibility, clock, delays, serving)
 
 
 def _nearest_at(
-    time_s: NDArray[np.float64], station: Stations, orbits: Orbits, visibility: Visibility, delays: Delays
+    time_s: NDArray[np.float64],
+    station: Stations,
+    orbits: Orbits,
+    visibility: Visibility,
+    delays: Delays,
+    serving: Bools | None,
 ) -> NDArray[np.intp]:
     positions = orbits.positions_km(time_s[:, None])
     slant = visibility.slant_km(station, positions)
+    if serving is not None:
+        slant[:, ~serving] = np.inf
     if delays != "straight":
         apart = np.linalg.norm(measured_km(positions - station.position_km, delays), axis=-1)
         slant = np.where(np.isinf(slant), np.inf, apart)
@@ -65,6 +80,7 @@ def _through_slot(
     visibility: Visibility,
     clock: Clock,
     delays: Delays,
+    serving: Bools | None,
 ) -> Iterator[tuple[int, int]]:
     end = min(clock.next_reattach(step), clock.end_step)
     yield step, satellite
@@ -74,7 +90,7 @@ def _through_slot(
             return
         step = gone
         now_s = np.array([clock.seconds(step)])
-        satellite = int(_nearest_at(now_s, station, orbits, visibility, delays)[0])
+        satellite = int(_nearest_at(now_s, station, orbits, visibility, delays, serving)[0])
         yield step, satellite
 
 

@@ -1,5 +1,6 @@
 """Build a path from a spec: constellation, attachments, routes, handovers, rows."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,31 +17,50 @@ from leogym.traces.path.clock import Clock
 from leogym.traces.path.network import Network
 from leogym.traces.path.path import Block, NoRouteError, blocks
 from leogym.traces.path.routing import Chain
-from leogym.traces.path.spec import PathSpec
+from leogym.traces.path.spec import DEFAULT_EPOCH, PathSpec
 
 
 class Builder:
     """The constant parts of a build."""
 
-    def __init__(self, spec: PathSpec) -> None:
-        self.spec = spec
-        self.constellation = constellation.load(spec.constellation)
+    def __init__(self, spec: PathSpec, *, said: bool = False) -> None:
+        """Load the constellation, and say on stderr which of its satellites fly unless that is ``said``.
+
+        Raises:
+            InputError: the constellation is invalid, has no lasers for ``isl``, or none of it flies.
+        """
+        catalogued = constellation.load(spec.constellation)
+        self.epoch = spec.epoch or catalogued.own_epoch or DEFAULT_EPOCH
+        self.constellation, notes = catalogued.at(self.epoch, spec.start_s, spec.duration_s)
+        # The spec rebuilds the same path later, when the file may have other elements.
+        stated = self.epoch if catalogued.catalogue or self.epoch != DEFAULT_EPOCH else None
+        self.spec = spec = spec.model_copy(update={"epoch": stated})
         if spec.links == "isl" and self.constellation.isl == "none":
             raise InputError(
                 f"{spec.name}: links: {self.constellation.name} has no links between satellites: "
                 "use bent-pipe"
             )
-        self.orbits = propagator(self.constellation, spec.epoch)
+        self.orbits = propagator(self.constellation, self.epoch)
         self.min_elevation_deg = (
             self.constellation.min_elevation_deg if spec.min_elevation_deg is None else spec.min_elevation_deg
         )
         self.visibility = Visibility(
-            min_elevation_deg=self.min_elevation_deg, max_slant_km=spec.max_slant_km, epoch=spec.epoch
+            min_elevation_deg=self.min_elevation_deg, max_slant_km=spec.max_slant_km, epoch=self.epoch
         )
         self.users = (spec.from_site, spec.to_site)
         self.network = Network(
             self.constellation, self.orbits, self.visibility, spec.links, self.users, spec.delays
         )
+        self.serving = self._serving()
+        """Which satellites serve users with ``nearest``; None for all."""
+        if self.serving is not None and (others := np.count_nonzero(~self.serving)):
+            notes.append(
+                f"note: {self.constellation.file}: {others} of {self.orbits.count} satellites are in no "
+                "shell, such as those being raised or lowered: no user attaches to them"
+            )
+        if not said:
+            for note in notes:
+                print(note, file=sys.stderr, flush=True)
         first = spec.steps(spec.start_s)
         self.clock = Clock(
             step_ms=spec.step_ms,
@@ -67,25 +87,38 @@ class Builder:
     def _why_never(self) -> str:
         for index, site in enumerate(self.users):
             station = self.network.stations[index]
-            choices = attachment.nearest(station, self.orbits, self.visibility, self.clock)
+            choices = attachment.nearest(
+                station, self.orbits, self.visibility, self.clock, serving=self.serving
+            )
             if all(satellite == attachment.NONE for _, satellite in choices):
                 return (
                     f"{self.spec.name}: {site.name} ({site.lat_deg:g}, {site.lon_deg:g}) "
                     f"never sees a satellite of {self.spec.constellation}"
                 )
-        apart = (
-            self.spec.links == "isl" and self.spec.attach == "nearest" and len(self.constellation.shells) > 1
-        )
+        apart = self.spec.attach == "nearest" and len(self.network.meshes) > 1
         return (
             f"{self.spec.name}: no {self.spec.links} route ever joins {self.users[0].name} and "
             f"{self.users[1].name} over {self.spec.constellation}"
             + (": its shells are not linked with each other, try --attach shortest" if apart else "")
         )
 
+    def _serving(self) -> NDArray[np.bool_] | None:
+        satellites = self.constellation.catalogue
+        if satellites is None or satellites.grid is not None or not self.network.meshes:
+            return None
+        serving = np.zeros(self.orbits.count, dtype=np.bool_)
+        serving[np.concatenate(self.network.meshes)] = True
+        return serving
+
     def _nearest(self) -> Iterator[Hold]:
         ends = [
             attachment.nearest(
-                self.network.stations[index], self.orbits, self.visibility, self.clock, self.spec.delays
+                self.network.stations[index],
+                self.orbits,
+                self.visibility,
+                self.clock,
+                self.spec.delays,
+                self.serving,
             )
             for index in (0, 1)
         ]

@@ -5,7 +5,7 @@ import shlex
 from leogym.traces.capacity.settings import FLAGS as CONDITIONS_FLAGS
 from leogym.traces.orbit import ground, places
 from leogym.traces.path import named_paths
-from leogym.traces.path.spec import DEFAULT_EPOCH, PathSpec
+from leogym.traces.path.spec import PathSpec
 
 _FLAGS = {
     "constellation": "--constellation",
@@ -55,6 +55,6 @@ def flags(spec: PathSpec, default: PathSpec) -> list[str]:
         value = getattr(spec, field)
         if value != getattr(default, field):
             words += [flag, f"{value:.12g}" if isinstance(value, float) else str(value)]
-    if spec.epoch != DEFAULT_EPOCH:
+    if spec.epoch is not None:
         words += ["--epoch", spec.epoch.isoformat().replace("+00:00", "Z")]
     return words

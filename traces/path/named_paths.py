@@ -1,5 +1,6 @@
 """Paths that scenarios use by name: nine of SaTCP's evaluation, and one between any two cities."""
 
+from pathlib import Path
 from typing import Literal
 
 from leogym.configs.errors import InputError
@@ -71,6 +72,10 @@ def spec(name: str) -> PathSpec:
     pair = _pair(path)
     if pair is None:
         raise InputError(f"path: {name!r}: no such named path {instead(path, _PAIRS)}")
+    if at and Path(shell).is_file():
+        raise InputError(
+            f"path: {name!r}: a name has no file: build a trace with --constellation {shell}, and name that"
+        )
     if at and shell not in constellation.names():
         told = instead(shell, constellation.names(), LISTED_BY)
         raise InputError(f"path: {name!r}: no such constellation {told}")

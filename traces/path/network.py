@@ -40,18 +40,23 @@ class Network:
         self.first_user = orbits.count + len(relays)
         self.users = (self.first_user, self.first_user + 1)
         self._names = [site.name for site in [*relays, *users]]
+        self._satellite_names = constellation.satellite_names
         self._grid = (
             np.empty((0, 2), dtype=np.int64)
             if self.bent_pipe
             else isl.plus_grid(constellation, orbits if isinstance(orbits, Sgp4Orbits) else None)
         )
+        self.meshes = isl.meshes(self._grid, orbits.count)
+        """Groups of satellites that lasers join, see `isl.meshes`; none with bent pipes."""
         self._isl_max_km = np.inf if constellation.isl_max_km is None else constellation.isl_max_km
         self._horizon_km = isl.horizon_km(constellation)
         self._grid_max_km = np.minimum(self._horizon_km[self._grid].sum(axis=1), self._isl_max_km)
 
     def node_name(self, node: int) -> str:
         """Return a node's readable name."""
-        return f"satellite {node}" if node < self.orbits.count else self._names[node - self.orbits.count]
+        if node >= self.orbits.count:
+            return self._names[node - self.orbits.count]
+        return f"satellite {node}" if self._satellite_names is None else self._satellite_names[node]
 
     def positions_km(self, time_s: float) -> Floats:
         """Return all nodes' Earth-fixed positions at an instant, shape (nodes, 3)."""

@@ -10,9 +10,12 @@ from typing import IO, Any
 
 import numpy as np
 
+from leogym.configs import digests
 from leogym.configs.errors import InputError
 from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, line
+from leogym.traces.orbit import constellation
 from leogym.traces.orbit.earth import LIGHT_KM_PER_S
+from leogym.traces.orbit.flown import iso
 from leogym.traces.orbit.ground import Site
 from leogym.traces.path import handover
 from leogym.traces.path.announcement import ReportError
@@ -99,6 +102,7 @@ def metadata(builder: Builder, summary: Summary, conditions: Conditions | None =
         "constellation": builder.constellation.name,
         "constellation_source": builder.constellation.source,
         "orbits": "SGP4" if builder.constellation.sgp4 else "circular two-body",
+        **elements(builder),
         "altitude_km": round(builder.orbits.lowest_km(), 3),
         "links": spec.links,
         "attach": spec.attach,
@@ -110,7 +114,7 @@ def metadata(builder: Builder, summary: Summary, conditions: Conditions | None =
         "min_elevation_deg": builder.min_elevation_deg if spec.max_slant_km is None else None,
         "max_slant_km": spec.max_slant_km,
         "step_ms": spec.step_ms,
-        "epoch": spec.epoch.isoformat().replace("+00:00", "Z"),
+        "epoch": iso(builder.epoch),
         "start_s": spec.start_s,
         "duration_s": spec.duration_s,
         "earth": "WGS 72",
@@ -122,6 +126,34 @@ def metadata(builder: Builder, summary: Summary, conditions: Conditions | None =
         "handovers": summary.handovers,
         "provenance": _PROVENANCE.format("SGP4" if builder.constellation.sgp4 else "circular two-body"),
     }
+
+
+def elements(builder: Builder) -> dict[str, Any]:
+    """Return what identifies the catalogued satellites of a trace; empty for shells."""
+    satellites, file = builder.constellation.catalogue, builder.constellation.file
+    if satellites is None or file is None:
+        return {}
+    epochs = sorted(own.epoch for own in satellites.satellites)
+    return {
+        "elements": {
+            "sha256": digests.sha256(file),
+            "satellites": len(epochs),
+            "first_epoch": iso(epochs[0]),
+            "last_epoch": iso(epochs[-1]),
+        }
+    }
+
+
+def require_elements(stated: Any, spec: PathSpec) -> None:
+    """Raise InputError unless the constellation of ``spec`` has the elements that a trace's metadata state.
+
+    ``stated`` is the value of ``elements`` there, see `elements`; None for shells.
+    """
+    if not isinstance(stated, dict):
+        return
+    file = constellation.load(spec.constellation).file
+    if file is None or digests.sha256(file) != stated.get("sha256"):
+        raise InputError(f"{file or spec.constellation}: has other elements than the trace was built from")
 
 
 def rows_text(block: Block, capacity_mbps: float) -> str:

@@ -15,10 +15,18 @@ from leogym.configs.errors import InputError
 from leogym.configs.output_file import write_file
 from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, line
 from leogym.traces.orbit import ground, places
+from leogym.traces.orbit.flown import iso
 from leogym.traces.path import command, named_paths
 from leogym.traces.path.network import Links
 from leogym.traces.path.shared_stretch import Sharing, Side, Stretch, split
-from leogym.traces.path.spec import PathSpec, parse, parse_epoch
+from leogym.traces.path.spec import (
+    CONSTELLATION_HELP,
+    DEFAULT_EPOCH,
+    EPOCH_HELP,
+    PathSpec,
+    parse,
+    parse_epoch,
+)
 
 DEFAULT_DURATION_S = 300.0
 ANY_SCHEME = "$scheme"  # placeholder in scenarios for the schemes under evaluation
@@ -96,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser, number: Callable[[str], float
     """Add the arguments of ``python -m traces shared``; ``number`` is the argparse type of numbers."""
     parser.add_argument("first", metavar="A", help="a named path, or FROM,TO: cities or LAT,LON")
     parser.add_argument("second", metavar="B")
-    parser.add_argument("--constellation", metavar="NAME|FILE", help="default starlink-1")
+    parser.add_argument("--constellation", metavar="NAME|FILE", help=CONSTELLATION_HELP)
     parser.add_argument("--links", choices=get_args(Links), help="default isl")
     parser.add_argument("--attach", choices=["nearest", "shortest"], help="default nearest")
     for flag, unit, help_text in (
@@ -108,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser, number: Callable[[str], float
         ("--capacity-mbps", "MBPS", "capacity of every link, default 100"),
     ):
         parser.add_argument(flag, type=number, metavar=unit, help=help_text)
-    parser.add_argument("--epoch", metavar="ISO", help="default 2000-01-01T00:00:00Z")
+    parser.add_argument("--epoch", metavar="ISO", help=EPOCH_HELP)
     parser.add_argument("--step-ms", type=int, metavar="MS", help="default 100")
     parser.add_argument(
         "--scheme", default=ANY_SCHEME, help="scheme of both flows, default those of evaluate.py --schemes"
@@ -283,7 +291,7 @@ def trace_text(wanted: Pairs, link: str, stretch: Stretch) -> str:
         "step_ms": spec.step_ms,
         "start_s": spec.start_s,
         "duration_s": spec.duration_s,
-        "epoch": spec.epoch.isoformat().replace("+00:00", "Z"),
+        "epoch": iso(spec.epoch or DEFAULT_EPOCH),
         "over": spec.constellation,
         "command": command_line(wanted),
         "provenance": "computed by LeoGym: a stretch of two paths that share links (traces/README.md)",
@@ -306,6 +314,7 @@ def write(wanted: Pairs, folder: Path, scheme: str) -> Sharing:
         InputError: a path cannot be built, or the folder cannot be written.
     """
     sharing = split(wanted.specs)
+    wanted = replace(wanted, specs=(sharing.sides[0].spec, sharing.sides[1].spec))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

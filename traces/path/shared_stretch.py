@@ -52,6 +52,7 @@ class Side:
     """One of the two paths. ``alone`` or ``rest`` is None if the path is never in that state."""
 
     spec: PathSpec
+    """With the elements' own epoch, if the constellation is a catalogue."""
     time_ns: Ints
     delay_ns: Ints  # the whole path's delay at ``time_ns``, without the row that ends the period
     up: Stretch
@@ -100,7 +101,7 @@ def common_run(first: Chain | None, second: Chain | None, first_user: int) -> Ch
 
 def split(specs: tuple[PathSpec, PathSpec]) -> Sharing:
     """Build and split two paths that differ only in their sites; raise InputError if one cannot be built."""
-    builders = (Builder(specs[0]), Builder(specs[1]))
+    builders = (Builder(specs[0]), Builder(specs[1], said=True))
     blocks = (list(builders[0].blocks()), list(builders[1].blocks()))
     network, clock = builders[0].network, builders[0].clock
     spans = list(_spans(blocks, network.first_user))
@@ -118,7 +119,9 @@ def split(specs: tuple[PathSpec, PathSpec]) -> Sharing:
     shared_ns = _light_ns(length_km)
     used = np.array([bool(span.nodes) for span in spans])[span_of]
     shared = _held(grid_ns, shared_ns, used, np.ones(len(used), dtype=bool), span_of, {}, end_ns)
-    sides = tuple(_side(*given, spans, shared) for given in zip(specs, blocks, strict=True))
+    sides = tuple(
+        _side(*given, spans, shared) for given in zip((own.spec for own in builders), blocks, strict=True)
+    )
     return Sharing((sides[0], sides[1]), shared, spans)
 
 

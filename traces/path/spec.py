@@ -17,6 +17,9 @@ from leogym.traces.path import announcement
 DEFAULT_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """Arbitrary: plane 0's ascending node points to the vernal equinox at this instant."""
 
+EPOCH_HELP = "default 2000-01-01T00:00:00Z, or the median epoch of a file's elements"
+CONSTELLATION_HELP = "default starlink-1; FILE: YAML, two-line elements, or OMM as CSV, JSON, XML or KVN"
+
 DEFAULT_DURATION_S = 5731.0  # one revolution at 550 km, rounded up to a second
 
 DEFAULT_REATTACH_S = 15.0
@@ -34,7 +37,7 @@ class PathSpec(ConditionsSpec):
     from_site: Site
     to_site: Site
     constellation: str = "starlink-1"
-    """A name that comes with LeoGym, or a file (YAML or two-line elements)."""
+    """A name that comes with LeoGym, or a file (YAML, two-line elements or OMM)."""
     links: Literal["isl", "bent-pipe"] = "isl"
     attach: Literal["nearest", "shortest"] = "nearest"
     """``nearest``: each end uses the nearest satellite in reach. ``shortest``: both ends use the satellites
@@ -52,7 +55,9 @@ class PathSpec(ConditionsSpec):
     """The constellation's by default."""
     max_slant_km: Annotated[float, Range(gt=0)] | None = None
     """Limits reach by distance instead of elevation."""
-    epoch: AwareDatetime = DEFAULT_EPOCH
+    epoch: AwareDatetime | None = None
+    """By default `DEFAULT_EPOCH` for shells, and for catalogued satellites their elements' own
+    (`traces.orbit.flown.own_epoch`)."""
     start_s: Annotated[float, Range(ge=0, le=1e8)] = 0.0
     """The trace's first row, in seconds since the epoch."""
     duration_s: Annotated[float, Range(gt=0, le=1e7)] = DEFAULT_DURATION_S
