@@ -13,14 +13,18 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-_SHELL_INCLINATION_DEG = 0.1
-_SHELL_RADIUS_KM = 10.0
-_PLANE_NODE_DEG = 1.0
-"""Gaps between sorted satellites that separate shells and planes. Satellites on station deviate by a small
-part of these. Starlink's shells at 53.05° and 53.2° are 0.15° and 10.3 km apart, planes at least 5°."""
+_SHELL_GAPS = 0.1, 10.0
+"""Gaps between sorted satellites, in degrees of inclination and km of mean height, that separate shells."""
+_NEAR_SHELL_GAPS = 0.03, 3.0
+"""Smaller gaps that separate shells of many satellites each, such as Starlink's at 53.05°, 53.16° and 53.2°.
+Satellites on station keep their height to a kilometre. At 3 km a satellite gains 0.2° in a revolution."""
+_MANY = 50
 
 _SHELL_LEAST_SHARE = 0.02
-"""Of a catalogue's satellites: fewer within a gap on either side are on their way to a shell or from it."""
+"""Of a catalogue's satellites: fewer within a gap are on their way to a shell or from it."""
+
+_PLANE_NODE_DEG = 1.0
+"""Gap between sorted ascending nodes that separates planes, which are at least 5° apart."""
 
 _PREFERRED_LEAD_DEG = 0.5  # well above the orbits' irregularity, well below half a slot
 
@@ -78,11 +82,20 @@ def shells_of(orbits: Sgp4Orbits) -> list[Ints]:
     which the Earth's oblateness moves a satellite by 10 km in a revolution.
     """
     least = _SHELL_LEAST_SHARE * orbits.count
-    everyone = np.arange(orbits.count)
-    inclined = _dense(everyone, orbits.inclination_deg, _SHELL_INCLINATION_DEG, least)
-    return [
-        shell for same in inclined for shell in _dense(same, orbits.semi_major_km, _SHELL_RADIUS_KM, least)
-    ]
+    shells: list[Ints] = []
+    for shell in _alike(np.arange(orbits.count), orbits, _SHELL_GAPS, least):
+        parts = _alike(shell, orbits, _NEAR_SHELL_GAPS, least)
+        parts = [part for part in parts if len(part) >= max(least, _MANY)]
+        shells += parts if len(parts) > 1 else [shell]
+    return shells
+
+
+def _alike(members: Ints, orbits: Sgp4Orbits, gaps: tuple[float, float], least: float) -> list[Ints]:
+    inclination_gap_deg, height_gap_km = gaps
+    parts: list[Ints] = []
+    for inclined_alike in _dense(members, orbits.inclination_deg, inclination_gap_deg, least):
+        parts += _dense(inclined_alike, orbits.semi_major_km, height_gap_km, least)
+    return parts
 
 
 def grid_of(orbits: Sgp4Orbits) -> Ints:
@@ -116,11 +129,20 @@ def grid_of(orbits: Sgp4Orbits) -> Ints:
 
 
 def _dense(members: Ints, value: Floats, gap: float, least: float) -> list[Ints]:
-    """Split satellites at gaps in their sorted values, without those that have too few others nearby."""
-    ordered = np.sort(value[members])
-    near = np.searchsorted(ordered, value[members] + gap / 2, side="right")
-    near = near - np.searchsorted(ordered, value[members] - gap / 2, side="left")
-    return _split(members[near >= least], value, gap)
+    """Split satellites at gaps in their sorted values between those that have at least ``least`` nearby.
+
+    Nearby is within half a gap, the satellite itself included. The others join such a satellite nearby, or no
+    part at all.
+    """
+    values = np.sort(value[members])
+    above = np.searchsorted(values, value[members] + gap / 2, side="right")
+    crowded = above - np.searchsorted(values, value[members] - gap / 2, side="left") >= least
+    parts: list[Ints] = []
+    for core in _split(members[crowded], value, gap):
+        low, high = value[core].min() - gap / 2, value[core].max() + gap / 2
+        inside = (value[members] >= low) & (value[members] <= high)
+        parts.append(members[inside])
+    return parts
 
 
 def _split(members: Ints, value: Floats, gap: float, *, around: bool = False) -> list[Ints]:

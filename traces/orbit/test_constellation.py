@@ -281,5 +281,5 @@ def test_fields_at_their_bounds_give_orbits_and_links(tmp_path, shell, fields):
 def test_a_file_that_is_neither_says_what_is_read(tmp_path, content):
     file = tmp_path / "x"
     file.write_text(content)
-    with pytest.raises(InputError, match="neither satellites .two-line elements, or OMM as CSV, JSON"):
+    with pytest.raises(InputError, match=r"neither satellites \(two-line elements, or OMM as CSV, JSON"):
         constellation.load(str(file))

@@ -60,7 +60,7 @@ class Builder:
             )
         if not said:
             for note in notes:
-                print(note, file=sys.stderr, flush=True)
+                _say(note)
         first = spec.steps(spec.start_s)
         self.clock = Clock(
             step_ms=spec.step_ms,
@@ -70,6 +70,7 @@ class Builder:
             route_steps=spec.route_steps,
             reattach_phase_steps=spec.reattach_phase_steps,
         )
+        self._apart_steps = 0
 
     def blocks(self) -> Iterator[Block]:
         """Yield the path's rows in order, one block per stretch with one route.
@@ -83,6 +84,12 @@ class Builder:
             yield from blocks(self.network, segments, self.clock)
         except NoRouteError:
             raise InputError(self._why_never()) from None
+        if self._apart_steps:
+            apart_s = self.clock.seconds(self._apart_steps)
+            _say(
+                f"note: {self.spec.name}: for {apart_s:g} of {self.spec.duration_s:g} s the ends are at "
+                "satellites of different shells, which no lasers join: try --attach shortest"
+            )
 
     def _why_never(self) -> str:
         for index, site in enumerate(self.users):
@@ -122,7 +129,16 @@ class Builder:
             )
             for index in (0, 1)
         ]
-        return attachment.holds(ends[0], ends[1], self.clock.end_step)
+        shell = np.full(self.orbits.count, attachment.NONE)
+        for number, mesh in enumerate(self.network.meshes):
+            shell[mesh] = number
+        for hold in attachment.holds(ends[0], ends[1], self.clock.end_step):
+            satellites = [hold.ingress, hold.egress]
+            if attachment.NONE not in satellites:
+                shells = shell[satellites]
+                if attachment.NONE not in shells and shells[0] != shells[1]:
+                    self._apart_steps += max(0, hold.end_step - max(hold.first_step, self.clock.first_step))
+            yield hold
 
     def _shortest(self) -> Iterator[Hold]:
         clock, last, step = self.clock, None, self.clock.first_slot_step
@@ -141,6 +157,10 @@ class Builder:
                     end = end if gone is None else gone
             yield Hold(step, end, *ends, last)
             step = end
+
+
+def _say(note: str) -> None:
+    print(note, file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)

@@ -172,6 +172,37 @@ def test_shells_of_a_catalogue_are_told_apart_and_the_hint_names_the_other_attac
     build(_spec(file, **ends, attach="shortest"))
 
 
+def test_ends_over_different_shells_for_a_part_of_the_time_are_said(capsys, tmp_path):
+    ends = {"from_site": places.cities()["ny"], "to_site": places.cities()["sd"]}
+    path = build(_spec("starlink", **ends, duration_s=600.0))
+    down_s = round(
+        float(np.diff(path.time_ns)[[path.chains[n] is None for n in path.path_id[:-1]]].sum()) / 1e9
+    )
+    assert 0 < down_s < 600
+    assert capsys.readouterr().err == (
+        f"note: x: for {down_s} of 600 s the ends are at satellites of different shells, which no lasers "
+        "join: try --attach shortest\n"
+    )
+
+
+def test_shells_close_to_each_other_are_told_apart_also_with_satellites_between_them(tmp_path):
+    shells = [(53.05, 15.064), (53.16, 15.0311), (53.21, 15.097), (43.0, 15.064)]
+    records = []
+    for number, (inclination, motion) in enumerate(shells):
+        for own in catalogues.walker(24, 22, INCLINATION=inclination, MEAN_MOTION=motion):
+            # On station to a kilometre and a hundredth of a degree.
+            off = np.sin(own["NORAD_CAT_ID"] * (1.0 + number))
+            own |= {"NORAD_CAT_ID": own["NORAD_CAT_ID"] + 1000 * number}
+            own |= {"INCLINATION": inclination + 0.01 * off, "MEAN_MOTION": motion + 0.003 * off}
+            records.append(own)
+    between = [record(9000 + number, MEAN_MOTION=15.03 + 0.002 * number) for number in range(40)]
+    file = tmp_path / "x.csv"
+    file.write_text(catalogues.as_csv([*records, *(own | {"INCLINATION": 53.1} for own in between)]))
+    meshes = Builder(_spec(file)).network.meshes
+    assert sorted((mesh // 528).min() for mesh in meshes) == [0, 1, 2, 3]
+    assert all(len(mesh) == 528 and (mesh // 528).min() == (mesh // 528).max() for mesh in meshes)
+
+
 def _being_raised():
     """Return 120 satellites in 6 rings at heights up to the shell's, and 30 launched together."""
     raised = [
