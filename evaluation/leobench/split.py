@@ -130,7 +130,7 @@ def _all_built(specs: Sequence[PathSpec]) -> list[LoadedTrace | None]:
 
 def _built(spec: PathSpec, path: Path) -> LoadedTrace | None:
     """Write a path's trace to a file, and return it; None if it is unreachable for too long."""
-    path_trace.write(spec, path)
+    path_trace.write(spec, path, noted=lambda _: None)  # the split may not take this path
     csv = path.read_bytes()
     trace = cache.parse(csv, spec.name)
     lasts_ns = np.diff(np.append(trace.time_ns, trace.period_ns).astype(np.int64))

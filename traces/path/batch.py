@@ -7,6 +7,7 @@ from pathlib import Path
 from leogym.configs.errors import InputError
 from leogym.configs.processes import Pool
 from leogym.traces.path import path_trace
+from leogym.traces.path.build import on_stderr
 from leogym.traces.path.spec import PathSpec
 
 
@@ -25,12 +26,20 @@ def write_all(specs: list[PathSpec], folder: Path, jobs: int | None = None) -> I
     pool = Pool(workers)
     try:
         with pool:
-            yield from zip(files, pool.map(_write, specs, files), strict=True)
+            said: set[str] = set()
+            for file, (summary, notes) in zip(files, pool.map(_write, specs, files), strict=True):
+                # All paths over one catalogue have the same notes about it.
+                for note in notes:
+                    if note not in said:
+                        on_stderr(note)
+                        said.add(note)
+                yield file, summary
     finally:
         for pid in pool.pids:  # of a process that was killed while it wrote
             for temporary in folder.glob(f".*.{pid}.*.tmp"):
                 temporary.unlink(missing_ok=True)
 
 
-def _write(spec: PathSpec, file: Path) -> str:
-    return str(path_trace.write(spec, file))
+def _write(spec: PathSpec, file: Path) -> tuple[str, list[str]]:
+    notes: list[str] = []
+    return str(path_trace.write(spec, file, noted=notes.append)), notes

@@ -1,7 +1,7 @@
 """Build a path from a spec: constellation, attachments, routes, handovers, rows."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +20,16 @@ from leogym.traces.path.routing import Chain
 from leogym.traces.path.spec import DEFAULT_EPOCH, PathSpec
 
 
+def on_stderr(note: str) -> None:
+    """Print a note on standard error."""
+    print(note, file=sys.stderr, flush=True)
+
+
 class Builder:
     """The constant parts of a build."""
 
-    def __init__(self, spec: PathSpec, *, said: bool = False) -> None:
-        """Load the constellation, and say on stderr which of its satellites fly unless that is ``said``.
+    def __init__(self, spec: PathSpec, noted: Callable[[str], None] = on_stderr) -> None:
+        """Load the constellation; call ``noted`` with each line about its satellites or the path.
 
         Raises:
             InputError: the constellation is invalid, has no lasers for ``isl``, or none of it flies.
@@ -58,9 +63,9 @@ class Builder:
                 f"note: {self.constellation.file}: {others} of {self.orbits.count} satellites are in no "
                 "shell, such as those being raised or lowered: no user attaches to them"
             )
-        if not said:
-            for note in notes:
-                _say(note)
+        self._noted = noted
+        for note in notes:
+            noted(note)
         first = spec.steps(spec.start_s)
         self.clock = Clock(
             step_ms=spec.step_ms,
@@ -86,7 +91,7 @@ class Builder:
             raise InputError(self._why_never()) from None
         if self._apart_steps:
             apart_s = self.clock.seconds(self._apart_steps)
-            _say(
+            self._noted(
                 f"note: {self.spec.name}: for {apart_s:g} of {self.spec.duration_s:g} s the ends are at "
                 "satellites of different shells, which no lasers join: try --attach shortest"
             )
@@ -157,10 +162,6 @@ class Builder:
                     end = end if gone is None else gone
             yield Hold(step, end, *ends, last)
             step = end
-
-
-def _say(note: str) -> None:
-    print(note, file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)

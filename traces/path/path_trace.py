@@ -19,7 +19,7 @@ from leogym.traces.orbit.flown import iso
 from leogym.traces.orbit.ground import Site
 from leogym.traces.path import handover
 from leogym.traces.path.announcement import ReportError
-from leogym.traces.path.build import Builder
+from leogym.traces.path.build import Builder, on_stderr
 from leogym.traces.path.clock import Clock
 from leogym.traces.path.command import canonical
 from leogym.traces.path.conditions import Conditions
@@ -170,16 +170,21 @@ def rows_text(block: Block, capacity_mbps: float) -> str:
     return "".join(lines)
 
 
-def write(spec: PathSpec, out: Path, told: Callable[[float], None] = lambda _: None) -> Summary:
+def write(
+    spec: PathSpec,
+    out: Path,
+    told: Callable[[float], None] = lambda _: None,
+    noted: Callable[[str], None] = on_stderr,
+) -> Summary:
     """Build a path and write it to ``out`` atomically.
 
     Rows first go to a temporary file, because the metadata in the first line depends on them. ``told`` is
-    called with the seconds of the path that were just built.
+    called with the seconds of the path that were just built, ``noted`` as by `Builder`.
 
     Raises:
         InputError: the folder cannot be written, or the path cannot be built.
     """
-    builder = Builder(spec)
+    builder = Builder(spec, noted)
     conditions = None if spec.plain else Conditions(builder)
     summary, report = Summary(), ReportError(spec.report_error, spec.seed)
     try:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from leogym.traces.orbit.earth import LIGHT_KM_PER_S
 from leogym.traces.path import handover
-from leogym.traces.path.build import Builder
+from leogym.traces.path.build import Builder, on_stderr
 from leogym.traces.path.path import Block
 from leogym.traces.path.routing import Chain
 from leogym.traces.path.spec import PathSpec
@@ -101,8 +101,11 @@ def common_run(first: Chain | None, second: Chain | None, first_user: int) -> Ch
 
 def split(specs: tuple[PathSpec, PathSpec]) -> Sharing:
     """Build and split two paths that differ only in their sites; raise InputError if one cannot be built."""
-    builders = (Builder(specs[0]), Builder(specs[1], said=True))
+    notes: list[str] = []
+    builders = (Builder(specs[0], notes.append), Builder(specs[1], notes.append))
     blocks = (list(builders[0].blocks()), list(builders[1].blocks()))
+    for note in dict.fromkeys(notes):
+        on_stderr(note)
     network, clock = builders[0].network, builders[0].clock
     spans = list(_spans(blocks, network.first_user))
     step_ns = clock.step_ms * 1_000_000

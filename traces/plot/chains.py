@@ -30,7 +30,7 @@ class ChainSpan:
 
 def chain_spans(spec: PathSpec) -> list[ChainSpan]:
     """Return a path's chains, without times that have no route; raise InputError if it cannot be built."""
-    builder = Builder(spec)
+    builder = Builder(spec, noted=lambda _: None)  # its trace has said them
     network, clock = builder.network, builder.clock
     blocks = list(builder.blocks())
     starts = [
