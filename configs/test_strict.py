@@ -22,7 +22,6 @@ GOOD = {
         ("fast", "must be a number above 1e-6 and below 10,000,000, not 'fast'"),
         (".nan", "must be a number above 1e-6 and below 10,000,000, not nan"),
         ("true", "must be a number above 1e-6 and below 10,000,000, not True"),
-        ("1" + "0" * 400, f"must be a number above 1e-6 and below 10,000,000, not 1{'0' * 400}"),
     ],
 )
 def test_a_rate_out_of_range_is_answered_by_the_range(value: str, told: str) -> None:
