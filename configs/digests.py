@@ -47,3 +47,20 @@ def changed(folder: Path) -> list[str]:
         for name, digest in read(folder).items()
         if not (folder / name).is_file() or sha256(folder / name) != digest
     ]
+
+
+UNSEALED = hashlib.sha256(b"leogym").hexdigest()
+"""Stands for the digest in the bytes that `seal` digests; nothing else in a file is likely to equal it."""
+
+
+def seal(data: bytes) -> bytes:
+    """Return a file's bytes with the first `UNSEALED` replaced by the SHA-256 of ``data``.
+
+    The file then holds its own digest, so a kill between two writes cannot leave file and digest apart.
+    """
+    return data.replace(UNSEALED.encode(), hashlib.sha256(data).hexdigest().encode(), 1)
+
+
+def is_intact(data: bytes, digest: str) -> bool:
+    """Return whether ``data``, in which ``digest`` was read, has the bytes that `seal` returned."""
+    return hashlib.sha256(data.replace(digest.encode(), UNSEALED.encode(), 1)).hexdigest() == digest

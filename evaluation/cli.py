@@ -22,9 +22,9 @@ from leogym.evaluation.carrying_out import carry_out
 from leogym.evaluation.compare import command as compare
 from leogym.evaluation.leobench import command as leobench
 from leogym.evaluation.papers import suites as papers
-from leogym.evaluation.recorded import description, invalid, setup
+from leogym.evaluation.recorded import description, invalid, resuming
 from leogym.evaluation.recorded.results import Results
-from leogym.evaluation.recorded.store import Store, recorded_rows, require_writable
+from leogym.evaluation.recorded.store import Store, require_writable
 from leogym.evaluation.report import fallen, latex, page, starved, summary_table
 from leogym.evaluation.runs import execute, inputs, plan, unannounced
 from leogym.evaluation.runs.backends import BACKENDS, backend
@@ -240,12 +240,8 @@ def evaluated(
     kept: cache.Folder | None = None,
 ) -> tuple[Path, Results]:
     """Run what ``folder`` does not hold yet and write the report; return its path and the results."""
-    recorded = recorded_rows(folder)
-    if options.resume and not recorded.is_empty():
-        before = description.read(folder)
-        setup.require_same(folder, before, described, recorded, runs)
-        described = description.merge(described, before)
-        store = Store.resume(folder, described)
+    if options.resume:
+        store, described = resuming.resumed(folder, described, runs)
     else:
         store = Store.create(folder, described)
     write_atomically(folder / "run.json", description.encode(described))

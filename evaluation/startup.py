@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from leogym.configs.command_line import OneLineParser
 from leogym.configs.errors import InputError, reports_input_errors
 from leogym.evaluation.recorded.results import Results
-from leogym.evaluation.recorded.series import files_of
-from leogym.evaluation.recorded.store import file_name
+from leogym.evaluation.recorded.series import read_table
 from leogym.results.metrics import PAYLOAD_SHARE
 
 USED = 0.9
@@ -47,10 +46,10 @@ def starts(results: Results) -> Iterator[Start]:
     """Yield the start of each run whose series are there."""
     for row in results.runs.filter(pl.col("flow") == 0).sort("suite", "scenario").iter_rows(named=True):
         where = row["suite"], row["scenario"], row["run_scheme"]
-        files = files_of(results.folder, file_name(*where, row["repeat"]))
-        if not all(path.exists() for path in files.values()):
+        files = results.series_files(*where, row["repeat"])
+        if files is None:
             continue
-        flows, links = pl.read_parquet(files["flows"]), pl.read_parquet(files["links"])
+        flows, links = read_table(files["flows"]), read_table(files["links"])
         capacity = links.group_by("time_s", maintain_order=True).agg(pl.col("capacity_mbps").min())
         mine = flows.filter(pl.col("flow") == 0).join(capacity, on="time_s", maintain_order="left")
         end_s = mine["time_s"].to_numpy() - row["start_s"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import leogym
+from leogym.configs import home
 from leogym.configs.errors import printable
 
 PACKAGES = ("leogym", "leosim", "numpy", "scipy", "polars", "torch", "gymnasium", "pydantic")
@@ -71,7 +72,7 @@ def command_line(argv: list[str] | None = None, orig_argv: list[str] | None = No
 
 def anonymous(text: str) -> str:
     """Return ``text`` with the working folder relative and the home folder as ``~``."""
-    for folder, short in ((os.getcwd(), ""), (str(Path.home()), "~/")):
+    for folder, short in ((os.getcwd(), ""), (str(home.folder() or ""), "~/")):
         if folder not in ("", "/"):
             text = text.replace(folder + "/", short)
             text = (short.rstrip("/") or ".") if text == folder else text

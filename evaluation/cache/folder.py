@@ -1,28 +1,43 @@
 """The cache folder: one file per entry, written atomically, evicted least recently used first.
 
-Any number of processes may use it at once and be killed at any time: an entry is renamed into place under a
-name derived from its content. A damaged file fails its checksums, and its run is made again.
+Any number of processes may use it at once and be killed at any time: an entry is renamed into place under its
+key, which it also holds. A file that is damaged, or holds another entry, is deleted, and its run is made
+again.
 """
 
 import json
 import os
+import struct
 import sys
 import tempfile
 import threading
 import time
 import zipfile
+import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from leogym.configs import home
 from leogym.configs.errors import InputError
 
 MOST_BYTES = 10 * 1000**3
 ENV = "LEOGYM_RESULTS"
 NONE = "none"
-_ROWS = "rows.json"
+_KEY, _ROWS = "key.txt", "rows.json"
+INVALID = (
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    RuntimeError,
+    struct.error,
+    zlib.error,
+    zipfile.BadZipFile,
+)
+"""What `zipfile`, `zlib` and `json` raise on invalid bytes."""
 _OFTEN = 20
 """A process checks the folder's size each time it has written 1/`_OFTEN` of the limit."""
 _LEFT_S = 3600.0
@@ -67,13 +82,14 @@ class Folder:
         path = self._file(key)
         try:
             with zipfile.ZipFile(path) as file:
-                names = set(file.namelist()) - {_ROWS}
+                names = set(file.namelist()) - {_KEY, _ROWS}
+                if (its := file.read(_KEY).decode()) != key:
+                    raise ValueError(f"holds the results of {its}")
                 entry = Entry(json.loads(file.read(_ROWS)), {name: file.read(name) for name in names})
             os.utime(path)
         except FileNotFoundError:
             return None
-        # What zipfile, zlib and json raise on invalid bytes.
-        except (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
+        except INVALID as error:
             self.damaged(key, " ".join(str(error).split()))
             return None
         return entry
@@ -94,6 +110,7 @@ class Folder:
             handle, name = tempfile.mkstemp(".tmp", ".", path.parent)
             temporary = Path(name)
             with os.fdopen(handle, "wb") as raw, zipfile.ZipFile(raw, "w") as file:
+                file.writestr(_KEY, key)
                 file.writestr(_ROWS, json.dumps(rows), zipfile.ZIP_DEFLATED)
                 for kind, source in series.items():
                     file.write(source, kind)
@@ -146,7 +163,7 @@ def default() -> str:
     if root := os.environ.get("LEOGYM_CACHE"):
         return str(Path(root) / "results")
     root = os.environ.get("XDG_CACHE_HOME")
-    return str((Path(root) if root else Path.home() / ".cache") / "leogym" / "results")
+    return str((Path(root) / "leogym" if root else home.caches()) / "results")
 
 
 def opened(named: str | None) -> Folder | None:

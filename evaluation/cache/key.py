@@ -15,7 +15,7 @@ from leogym.evaluation.runs.backends import SERIES_MS
 from leogym.evaluation.runs.plan import Run
 from leogym.results import measurement, metrics
 
-FORMAT = 1
+FORMAT = 2
 """Increase it when the content of entries changes for the same inputs."""
 _MEASURED_BY = (metrics, measurement, series)
 

@@ -15,6 +15,7 @@ from leogym.evaluation.compare.changes import changes
 from leogym.evaluation.compare.effects import Effect, effects
 from leogym.evaluation.compare.formats import markdown, text
 from leogym.evaluation.made_up import made_up_results
+from leogym.evaluation.recorded.description import encode
 
 
 def rows(values: list[float], *, scheme: str = "cubic", seed: int = 0, **others: list[float]) -> pl.DataFrame:
@@ -134,7 +135,7 @@ def test_the_command_says_what_differs_in_setup_and_results(
     described = json.loads((b / "run.json").read_text())
     described["seed"] = 7
     described["config"]["suites"][0]["parameters"]["duration_s"] = 17
-    (b / "run.json").write_text(json.dumps(described))
+    (b / "run.json").write_bytes(encode(described))
     assert cli.run(["compare", str(a), str(b)]) == 0
     shown = capsys.readouterr().out
     for line in (

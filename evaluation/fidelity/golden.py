@@ -17,8 +17,7 @@ from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
 from leogym.configs.scenario import Scenario, parse
 from leogym.evaluation.recorded.results import Results
-from leogym.evaluation.recorded.series import files_of, summaries_of
-from leogym.evaluation.recorded.store import file_name
+from leogym.evaluation.recorded.series import read_table, summaries_of
 from leogym.evaluation.runs.backends import SERIES_MS
 from leogym.results.metrics import PAYLOAD_SHARE
 
@@ -129,9 +128,10 @@ def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden
             for key, link in template.links.items()
         }
         scenario = template.model_copy(update={"seed": first["seed"], "links": links})
-        stem = file_name(suite, str(name), str(scheme), int(str(repeat)))
-        files = files_of(results.folder, stem)
-        series = pl.read_parquet(files["flows"])
+        files = results.series_files(suite, str(name), str(scheme), int(str(repeat)))
+        if files is None:
+            raise InputError(f"{results.folder}: {suite}: {name}: {scheme}: its series were not kept")
+        series = read_table(files["flows"])
         figures = [
             figures_of(row, series.filter(pl.col("flow") == row["flow"]).to_dict(as_series=False))
             for row in flows.iter_rows(named=True)

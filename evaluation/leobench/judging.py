@@ -4,6 +4,7 @@ import hashlib
 import os
 import platform
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -202,9 +203,12 @@ def _judged(version: Version, split: Split, seed: int, tier: Tier) -> Judged:
 
 def _kept(path: Path, entry: Entry, judged: Judged) -> Result | None:
     """Return the result in a file if this build would judge the same again."""
+    if not path.exists():
+        return None
     try:
         found = read(path)
-    except InputError:  # there is none, or it is one of another day's format
+    except InputError as error:  # it is damaged, or of another format
+        print(f"judging {entry.name} again: {error}", file=sys.stderr)
         return None
     now = found.circumstances.core_sha256, found.circumstances.tier_version
     same = (found.entry, found.judged) == (entry, judged) and now == (_core(), _tier_version(judged.tier))

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from leogym.configs import digests
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.strict import Probability, Range, Strict
 from leogym.evaluation.leobench.version import Part, Tier
@@ -104,6 +105,8 @@ class Circumstances(Strict):
     platform: str
     processor: str
     cores: Annotated[int, Range(ge=1)]
+    sha256: Sha256 | None = None
+    """Of the file itself (`configs.digests.seal`); earlier files have none."""
 
 
 class Simulated(Strict):
@@ -155,19 +158,28 @@ def file_name(judged: Judged, entry: str) -> str:
 
 def encode(result: Result) -> bytes:
     """Return the file's bytes; two judgings of one seed differ only in ``circumstances``."""
-    return (json.dumps(result.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n").encode()
+    sealed = result.circumstances.model_copy(update={"sha256": digests.UNSEALED})
+    told = result.model_copy(update={"circumstances": sealed}).model_dump(mode="json")
+    return digests.seal((json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def read(path: Path) -> Result:
     """Return the result in a file; an `InputError` names file, field and rule."""
     try:
-        data: Any = json.loads(path.read_text("utf-8"))
+        data = path.read_bytes()
+        told: Any = json.loads(data)
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     try:
-        return Result.model_validate(data)
+        found = Result.model_validate(told)
     except ValidationError as error:
         raise InputError(one_line(str(path), error)) from None
+    digest = found.circumstances.sha256
+    if digest is not None and not digests.is_intact(data, digest):
+        again = f"evaluate.py leobench {found.entry.name} --out {path.parent}"
+        raise InputError(f"{path}: changed since it was written: delete it, and judge again: {again}")
+    circumstances = found.circumstances.model_copy(update={"sha256": None})
+    return found.model_copy(update={"circumstances": circumstances})
 
 
 def read_all(folder: Path) -> list[Result]:

@@ -9,8 +9,7 @@ from leogym.evaluation.papers.course import Course
 from leogym.evaluation.papers.of_scenarios import OF_SCENARIOS
 from leogym.evaluation.papers.over_time import OVER_TIME
 from leogym.evaluation.recorded.results import Results
-from leogym.evaluation.recorded.series import files_of
-from leogym.evaluation.recorded.store import file_name
+from leogym.evaluation.recorded.series import read_table
 from leogym.results.metrics import METRICS, Metric, goodput_ratio, jain
 from leogym.results.strata import within
 
@@ -130,19 +129,18 @@ def _of_windows(
     found: Samples = {}
     for (repeat, run_scheme), mine in rows.group_by(["repeat", "run_scheme"], maintain_order=True):
         first = mine.row(0, named=True)
-        name = file_name(first["suite"], first["scenario"], str(run_scheme), int(str(repeat)))
-        paths = files_of(results.folder, name)
+        paths = results.series_files(first["suite"], first["scenario"], str(run_scheme), int(str(repeat)))
         stop_s = max(mine["stop_s"].to_list())
         begin_s, end_s = _absolute(window_s, stop_s)
         # Skip a window beyond the run's end: it would cover less time than asked for.
-        if not all(path.exists() for path in paths.values()) or not 0 <= begin_s < end_s <= stop_s:
+        if paths is None or not 0 <= begin_s < end_s <= stop_s:
             continue
         inside = (pl.col("time_s") > begin_s) & (pl.col("time_s") <= end_s + 1e-9)
-        flows = pl.read_parquet(paths["flows"], columns=_COLUMNS).filter(
+        flows = read_table(paths["flows"], _COLUMNS).filter(
             inside & pl.col("flow").is_in(mine["flow"].to_list())
         )
         if metric in OVER_TIME:
-            links = pl.read_parquet(paths["links"], columns=["time_s", "capacity_mbps"]).filter(inside)
+            links = read_table(paths["links"], ["time_s", "capacity_mbps"]).filter(inside)
             joined_s = max(begin_s, *mine["start_s"].to_list())
             value = OVER_TIME[metric].of(Course(flows, links, begin_s, end_s, joined_s))
         else:

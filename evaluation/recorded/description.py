@@ -5,8 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from leogym.configs.errors import InputError
+from pydantic import BaseModel, ValidationError
+
+from leogym.configs import digests
+from leogym.configs.errors import InputError, one_line
 from leogym.configs.suite import Suite
+from leogym.evaluation.recorded.damage import DESCRIPTION, ROWS, DamagedError
 from leogym.evaluation.runs import unannounced
 from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.runs.schemes import Contestants, about
@@ -14,6 +18,8 @@ from leogym.results import provenance
 
 FORMAT = "leogym-evaluation"
 VERSION = 1
+DIGEST_KEY = "sha256"
+"""Of the file itself; earlier versions recorded none."""
 
 
 def describe(
@@ -61,21 +67,79 @@ def of_run(description: dict[str, Any], run: Run) -> dict[str, Any]:
     return {**description, "config": config}
 
 
+class _Suite(BaseModel):
+    name: str
+    repeats: int
+
+
+class _Policy(BaseModel):
+    sha256: str
+
+
+class _Config(BaseModel):
+    suites: list[_Suite]
+    scenarios: dict[str, list[str]]
+    schemes: dict[str, str]
+    policies: dict[str, _Policy]
+
+
+class _Run(BaseModel):
+    command: str
+    commit: str | None
+    date: str
+
+
+class _Description(_Run):
+    """The keys of ``run.json`` that readers need; the suites themselves are parsed where they are used."""
+
+    seed: int
+    platform: str
+    versions: dict[str, str]
+    traces: dict[str, str]
+    config: _Config
+    earlier: list[_Run]
+
+
 def read(folder: Path) -> dict[str, Any]:
-    """Return the description in ``folder``, or raise an `InputError`."""
-    path = folder / "run.json"
+    """Return the description in ``folder``.
+
+    Raises:
+        DamagedError: ``run.json`` is missing or changed since it was written.
+        InputError: it is no description of this version.
+    """
+    path = folder / DESCRIPTION
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+        data = path.read_bytes()
+        found = json.loads(data)
+    except FileNotFoundError:
+        # Without any file of an evaluation, there is nothing to make again.
+        if not (folder / ROWS).exists():
+            raise InputError(f"{path}: cannot be read: there is no evaluation in this folder") from None
+        raise DamagedError(path, "missing", folder) from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        why = f"cannot be read: {' '.join(str(error).split())}"
+        raise DamagedError(path, why, folder) from None
+    digest = found.pop(DIGEST_KEY, None) if isinstance(found, dict) else None
+    if digest is not None and not (isinstance(digest, str) and digests.is_intact(data, digest)):
+        raise DamagedError(path, "changed since it was written", folder)
     if not isinstance(found, dict) or (found.get("format"), found.get("version")) != (FORMAT, VERSION):
         raise InputError(f"{path}: format: must be {FORMAT}, version {VERSION}")
+    try:
+        _Description.model_validate(found)
+    except ValidationError as error:
+        raise InputError(one_line(str(path), error)) from None
     return found
 
 
 def encode(description: dict[str, Any]) -> bytes:
-    """Return the bytes of ``run.json``."""
-    return (json.dumps(description, indent=2, ensure_ascii=False) + "\n").encode()
+    """Return the bytes of ``run.json``, which hold their own digest."""
+    sealed = {
+        DIGEST_KEY: digests.UNSEALED,
+        **{key: description[key] for key in description if key != DIGEST_KEY},
+    }
+    return digests.seal((json.dumps(sealed, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def merge(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:

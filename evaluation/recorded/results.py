@@ -10,14 +10,21 @@ from typing import Any, Self
 import polars as pl
 
 from leogym.configs import suite
-from leogym.configs.errors import InputError
 from leogym.configs.scenario import Scenario
 from leogym.configs.suite import Suite
 from leogym.evaluation.recorded import description as run_json
 from leogym.evaluation.recorded import invalid
+from leogym.evaluation.recorded.damage import DamagedError
 from leogym.evaluation.recorded.oracle_share import with_shares
-from leogym.evaluation.recorded.series import KINDS, files_of, require_apart
-from leogym.evaluation.recorded.store import file_name
+from leogym.evaluation.recorded.series import (
+    KINDS,
+    difference,
+    files_of,
+    key_of,
+    read_table,
+    require_apart,
+)
+from leogym.evaluation.recorded.store import file_name, read_rows
 from leogym.results.intervals import summarize
 from leogym.results.metrics import METRICS, ORACLE_SHARE, Metric
 
@@ -40,17 +47,16 @@ class Results:
     description: dict[str, Any]
     runs: pl.DataFrame
     """``runs.parquet`` with a column ``run_scheme`` for the scheme under test."""
+    digests: dict[str, str] | None = None
+    """SHA-256 of the kept series by `series.key_of`; None in a folder of a version that recorded none."""
 
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Read the folder, or raise an `InputError`."""
         require_apart(folder)
         found = run_json.read(folder)
-        path = folder / "runs.parquet"
-        try:
-            return cls(folder, found, pl.read_parquet(path))
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+        record = read_rows(folder)
+        return cls(folder, found, record.rows, record.digests)
 
     @cached_property
     def invalid(self) -> list[dict[str, Any]]:
@@ -133,8 +139,26 @@ class Results:
             if (one := self.first_series(suite_name, scenario, contest)) is not None
         }
 
+    def series_files(
+        self, suite_name: str, scenario: str, contest: str, repeat: int
+    ) -> dict[str, Path] | None:
+        """Return the files of a run's series by kind; None if they were not kept.
+
+        Raises:
+            DamagedError: a file is missing or changed since it was recorded.
+        """
+        paths = files_of(self.folder, file_name(suite_name, scenario, contest, repeat))
+        if self.digests is None:
+            return paths if all(path.exists() for path in paths.values()) else None
+        if not any(key_of(path) in self.digests for path in paths.values()):
+            return None
+        for path in paths.values():
+            if (why := difference(path, self.digests.get(key_of(path)))) is not None:
+                raise DamagedError(path, why, self.folder)
+        return paths
+
     def first_series(self, suite_name: str, scenario: str, contest: str) -> Series | None:
-        """Return the series of the first recorded repeat; None if the files are missing."""
+        """Return the series of the first recorded repeat; None if they were not kept."""
         rows = self.runs.filter(
             (pl.col("suite") == suite_name)
             & (pl.col("scenario") == scenario)
@@ -143,9 +167,8 @@ class Results:
         if rows.is_empty():
             return None
         first = rows.row(0, named=True)
-        name = file_name(suite_name, scenario, contest, first["repeat"])
-        paths = files_of(self.folder, name)
-        if not all(path.exists() for path in paths.values()):
+        paths = self.series_files(suite_name, scenario, contest, first["repeat"])
+        if paths is None:
             return None
-        flows, links = (pl.read_parquet(paths[kind]) for kind in KINDS)
+        flows, links = (read_table(paths[kind]) for kind in KINDS)
         return Series(first["repeat"], first["offset_s"], flows, links)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -17,12 +18,12 @@ import pyarrow.parquet as pq
 from pyarrow.lib import ArrowException
 
 from leogym.configs.atomic import sync_file, sync_folder
+from leogym.configs.digests import sha256
 from leogym.configs.errors import InputError
+from leogym.evaluation.recorded.damage import METADATA_KEY
 from leogym.evaluation.runs.plan import Run
 from leogym.results.measurement import Measurement
 
-METADATA_KEY = "leogym"
-"""Key of the JSON description in a Parquet file's metadata."""
 LINKS_KEY = "leogym_links"
 """Key of the links' summaries, as JSON, in the metadata of ``series/links``."""
 
@@ -37,6 +38,37 @@ def files_of(evaluation: Path, name: str) -> dict[str, Path]:
     Each kind has its own folder, because readers take all files of a folder for one table.
     """
     return {kind: evaluation / "series" / kind / f"{name}.parquet" for kind in KINDS}
+
+
+def key_of(path: Path) -> str:
+    """Return the name by which an evaluation records a series' digest, such as ``flows/NAME.parquet``."""
+    return f"{path.parent.name}/{path.name}"
+
+
+def difference(path: Path, digest: str | None) -> str | None:
+    """Return how a recorded series differs from its digest; None if it has the bytes that were written."""
+    try:
+        about = path.stat()
+        same = digest == _digest(path, about.st_mtime_ns, about.st_size)
+    except FileNotFoundError:
+        return "missing"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return None if same else "changed since it was recorded"
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _digest(path: Path, modified_ns: int, size: int) -> str:
+    """Return a file's SHA-256; several claims and figures read the same series."""
+    return sha256(path)
+
+
+def read_table(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return a series' table, or its ``columns``; raise an `InputError` if it cannot be read."""
+    try:
+        return pl.read_parquet(path, columns=None if columns is None else list(columns))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
 
 
 def summaries_of(links: Path) -> list[dict[str, Any]]:
@@ -118,14 +150,17 @@ class SeriesWriter:
     def _summarise(self, links: str) -> None:
         self._writers["links"].add_key_value_metadata({LINKS_KEY: links})
 
-    def finish(self) -> None:
-        """Rename the files into place once their bytes are on disk."""
+    def finish(self) -> dict[str, str]:
+        """Rename the files into place once their bytes are on disk; return their SHA-256 by `key_of`."""
+        found = {}
         for kind in KINDS:
             self._writers.pop(kind).close()
             sync_file(self._temporary[kind])
+            found[key_of(self._paths[kind])] = sha256(self._temporary[kind])
             os.replace(self._temporary[kind], self._paths[kind])
         for path in self._paths.values():
             sync_folder(path.parent)
+        return found
 
     def remove(self) -> None:
         """Delete finished files."""

@@ -11,19 +11,23 @@ import errno
 import io
 import json
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from leogym.configs import digests
 from leogym.configs.atomic import FULL, write_atomically
 from leogym.configs.errors import InputError
 from leogym.evaluation.recorded import description as run_json
 from leogym.evaluation.recorded import file_names
+from leogym.evaluation.recorded.damage import METADATA_KEY, ROWS, DamagedError
 from leogym.evaluation.recorded.invalid import Reason
-from leogym.evaluation.recorded.series import KINDS, METADATA_KEY, SeriesWriter, files_of, require_apart
+from leogym.evaluation.recorded.series import KINDS, SeriesWriter, files_of, require_apart
 from leogym.evaluation.runs.plan import Run
 from leogym.results.measurement import COLUMNS, Measurement
 from leogym.results.metrics import WHOLE, flow_rows
@@ -48,15 +52,22 @@ SCHEMA: dict[str, Any] = {
     "setup_id": pl.String,
     "run_id": pl.String,
 }
+SERIES_KEY, DIGEST_KEY = "leogym_series", "leogym_sha256"
+"""Keys of the series' digests and of the file's own in the metadata of ``runs.parquet``."""
+_SEALED = re.compile(DIGEST_KEY.encode() + b".{0,4}?([0-9a-f]{64})", re.DOTALL)
+"""The digest in the file's bytes: a changed file is not parsed."""
 AGAIN = 20.0
 """At most 1/`AGAIN` of the time goes into replacing ``runs.parquet``."""
 
 
-def write_parquet(path: Path, table: pl.DataFrame, description: dict[str, Any]) -> None:
-    """Write a table with its description atomically."""
-    buffer = io.BytesIO()
-    table.write_parquet(buffer, metadata={METADATA_KEY: json.dumps(description)})
-    write_atomically(path, buffer.getvalue())
+@dataclass(frozen=True)
+class Record:
+    """What ``runs.parquet`` records."""
+
+    rows: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SCHEMA))
+    digests: dict[str, str] | None = None
+    """SHA-256 of the kept series by `series.key_of`; None in a file of a version that recorded none."""
+    description: dict[str, Any] | None = None
 
 
 def file_name(suite: str, scenario: str, scheme: str, repeat: int) -> str:
@@ -76,30 +87,33 @@ def require_writable(folder: Path) -> None:
 class Store:
     """An evaluation's folder. Create it with `create` or `resume`."""
 
-    def __init__(self, folder: Path, description: dict[str, Any], rows: pl.DataFrame) -> None:
+    def __init__(self, folder: Path, description: dict[str, Any], record: Record) -> None:
         self.folder = folder
         self._description = description
-        self._rows = rows
+        self._rows = record.rows
+        self._digests = dict(record.digests or {})
+        self._new_digests: dict[str, dict[str, str]] = {}
         self._again_s = 0.0
 
     @classmethod
     def create(cls, folder: Path, description: dict[str, Any]) -> Store:
         """Start an evaluation in ``folder``; raise an `InputError` if it already holds one."""
-        if not recorded_rows(folder).is_empty():
+        if not read_record(folder).rows.is_empty():
             raise InputError(
                 f"{folder}: runs.parquet: holds an evaluation (continue with --resume, or name another --out)"
             )
-        return cls._open(folder, description, pl.DataFrame(schema=SCHEMA))
+        return cls.opened(folder, description, Record())
 
     @classmethod
     def resume(cls, folder: Path, description: dict[str, Any]) -> Store:
         """Continue in ``folder`` and keep recorded runs; `recorded.setup` checks that this is valid."""
         require_apart(folder)
-        return cls._open(folder, description, recorded_rows(folder))
+        return cls.opened(folder, description, read_record(folder))
 
     @classmethod
-    def _open(cls, folder: Path, description: dict[str, Any], rows: pl.DataFrame) -> Store:
-        store = cls(folder, description, rows)
+    def opened(cls, folder: Path, description: dict[str, Any], record: Record) -> Store:
+        """Continue in ``folder`` with the runs of ``record`` only."""
+        store = cls(folder, description, record)
         try:
             for part in (folder, *(folder / "series" / kind for kind in KINDS), folder / "figures"):
                 part.mkdir(parents=True, exist_ok=True)
@@ -151,7 +165,9 @@ class Store:
             if last is None:
                 raise ValueError(f"{run.run_id}: a run must have at least one part")
             if writer.parts:
-                writer.finish()
+                written = writer.finish()
+                if keep_series:
+                    self._new_digests[run.run_id] = written
         again = (lambda: writer.read_back(last.link_names)) if writer.parts > 1 else None
         rows = flow_rows(last, run.scenario, run.fairness_last_s, again, run.compare)
         if not keep_series:
@@ -162,7 +178,7 @@ class Store:
         """Write a run's series from another's files by kind; raise a ValueError if they are invalid."""
         with self._writer(run) as writer:
             writer.copy(files)
-            writer.finish()
+            self._new_digests[run.run_id] = writer.finish()
 
     def series_files(self, run: Run) -> dict[str, Path]:
         """Return the paths of a run's series by kind; they may not exist."""
@@ -191,6 +207,7 @@ class Store:
         }
         complete = [{**identity, **row, "policy_sha256": run.policies.get(row["scheme"])} for row in rows]
         self._rows = pl.concat([self._rows, pl.DataFrame(complete, schema=SCHEMA)])
+        self._digests |= self._new_digests.pop(run.run_id, {})
         if time.monotonic() >= self._again_s:
             self.flush()
 
@@ -198,7 +215,14 @@ class Store:
         """Write the rows of all added runs."""
         begun_s = time.monotonic()
         self._rows = self.rows.rechunk()
-        write_parquet(self.folder / "runs.parquet", self._rows, self._description)
+        metadata = {
+            METADATA_KEY: json.dumps(self._description),
+            SERIES_KEY: json.dumps(self._digests, sort_keys=True),
+            DIGEST_KEY: digests.UNSEALED,
+        }
+        buffer = io.BytesIO()
+        self._rows.write_parquet(buffer, metadata=metadata)
+        write_atomically(self.folder / ROWS, digests.seal(buffer.getvalue()))
         ended_s = time.monotonic()
         self._again_s = ended_s + AGAIN * (ended_s - begun_s)
 
@@ -212,18 +236,42 @@ def _and_whether_more(parts: Iterable[Measurement]) -> Iterator[tuple[Measuremen
         part = following
 
 
-def recorded_rows(folder: Path) -> pl.DataFrame:
-    """Return the rows of ``runs.parquet`` in ``folder``; none without the file."""
-    path = folder / "runs.parquet"
+def read_record(folder: Path) -> Record:
+    """Return what ``runs.parquet`` in ``folder`` records; nothing without the file.
+
+    Raises:
+        DamagedError: the file is not as it was written.
+        InputError: it cannot be read, or has other columns.
+    """
+    path = folder / ROWS
     if not path.exists():
-        return pl.DataFrame(schema=SCHEMA)
-    try:
-        rows = pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
-    if dict(rows.schema) != SCHEMA:
+        return Record()
+    record = read_rows(folder)
+    if dict(record.rows.schema) != SCHEMA:
         raise InputError(f"{path}: columns: differ from this version's; name another --out")
-    return rows
+    return record
+
+
+def read_rows(folder: Path) -> Record:
+    """Like `read_record`, but with the columns of any version, and a file that must exist."""
+    path = folder / ROWS
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise DamagedError(path, "missing", folder) from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    if (sealed := _SEALED.search(data)) and not digests.is_intact(data, sealed[1].decode()):
+        raise DamagedError(path, "changed since it was written", folder)
+    try:
+        metadata = pl.read_parquet_metadata(io.BytesIO(data))
+        rows = pl.read_parquet(io.BytesIO(data))
+        description = json.loads(metadata.get(METADATA_KEY, "null"))
+        series = json.loads(metadata.get(SERIES_KEY, "null"))
+    except (ValueError, pl.exceptions.PolarsError) as error:
+        why = f"cannot be read: {' '.join(str(error).split())}"
+        raise DamagedError(path, why, folder) from None
+    return Record(rows, series, description)
 
 
 def run_description(run: Run) -> dict[str, Any]:

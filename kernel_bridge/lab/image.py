@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leogym.configs import home
 from leogym.configs.errors import InputError
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.inside.preparation import SOURCES
@@ -65,7 +66,7 @@ class Given:
 def cache() -> Path:
     """Return the folder of images: ``$LEOGYM_CACHE/lab``, or ``~/.cache/leogym/lab``."""
     root = os.environ.get("LEOGYM_CACHE")
-    return (Path(root) if root else Path.home() / ".cache" / "leogym") / "lab"
+    return (Path(root) if root else home.caches()) / "lab"
 
 
 def latest() -> Image:

@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -11,10 +12,11 @@ from pathlib import Path
 
 import leosim
 
+from leogym.configs import digests, home
 from leogym.configs.errors import InputError
 from leogym.configs.nearest import instead
 from leogym.configs.processes import Pool
-from leogym.traces.path import named_paths, path_trace, shared, synth
+from leogym.traces.path import cached_digest, named_paths, path_trace, shared, synth
 
 MAX_BYTES = 1 << 30  # larger files are refused, because files are read into memory whole
 
@@ -22,7 +24,7 @@ MAX_BYTES = 1 << 30  # larger files are refused, because files are read into mem
 def folder() -> Path:
     """Return the cache folder: ``$LEOGYM_CACHE/traces``, or ``~/.cache/leogym/traces``."""
     root = os.environ.get("LEOGYM_CACHE")
-    return (Path(root) if root else Path.home() / ".cache" / "leogym") / "traces"
+    return (Path(root) if root else home.caches()) / "traces"
 
 
 @cache
@@ -57,15 +59,19 @@ def file(name_or_file: str) -> Path:
             raise InputError(f"{name_or_file}: trace: neither a file nor a named path {told}")
         return path
     path = _built(name_or_file)
-    if not path.is_file():
+    if cached_digest.fault(path) is not None:
         _make_folder(path.parent)
         with _locked(path.with_suffix(".lock")):
             # Another process may have built it during the wait.
-            if not path.is_file():
+            if (fault := cached_digest.fault(path)) is not None:
+                _say(path, fault)
+                for leftover in path.parent.glob(f".{path.name}.*.tmp"):  # of a process that was killed
+                    leftover.unlink(missing_ok=True)
                 if synthetic is None:
                     path_trace.write(named_paths.spec(name_or_file), path)
                 else:
                     synth.write(synthetic, path)
+                cached_digest.write(path)
     return path
 
 
@@ -81,9 +87,9 @@ def build(names_or_files: Iterable[str]) -> None:
         if owner is not None or named_paths.is_named(name) or synth.named(name) is not None:
             path = _built(name)
             # All stretches of shared paths are built together.
-            together = path if owner is None else path.parent
-            if not together.exists():
-                missing[together] = name
+            fault = cached_digest.fault(path) if owner is None else cached_digest.fault_in(path)
+            if fault is not None:
+                missing[path if owner is None else path.parent] = name
     workers = min(len(missing), len(os.sched_getaffinity(0)))
     if workers > 1:
         with Pool(workers) as pool:
@@ -101,21 +107,30 @@ def _built(name: str) -> Path:
 def _stretch(owner: str, name: str) -> Path:
     """Return the file of a stretch of shared paths; build all stretches together."""
     path = _built(name)
-    if not path.parent.is_dir():
+    if cached_digest.fault_in(path) is not None:
         _make_folder(folder())
         with _locked(path.parent.with_suffix(".lock")):
-            if not path.parent.is_dir():
+            if (fault := cached_digest.fault_in(path)) is not None:
+                _say(path, fault)
                 wanted = shared.named(owner)
                 # Build in a temporary folder: the final name must only appear with all files.
                 with tempfile.TemporaryDirectory(dir=folder(), prefix=f".{owner}-") as temporary:
                     whole = Path(temporary) / "whole"
                     whole.mkdir()
                     shared.write_traces(wanted, shared.split(wanted.specs), whole)
+                    digests.write(whole, [file.name for file in whole.iterdir()])
+                    if path.parent.exists():
+                        os.replace(path.parent, Path(temporary) / "damaged")
                     os.replace(whole, path.parent)
     if not path.is_file():
         known = sorted(f"{owner}/{file.stem}" for file in path.parent.glob("*.csv"))
         raise InputError(f"{name}: trace: no such stretch {instead(name, known)}")
     return path
+
+
+def _say(path: Path, fault: str) -> None:
+    if fault != cached_digest.MISSING:
+        print(f"warning: {path}: {fault}: built again", file=sys.stderr)
 
 
 def _make_folder(path: Path) -> None:
