@@ -67,6 +67,7 @@ train: setup
 # keeps all cores busy, real-time tests least of all; the remaining checks run beside both at a low priority. Two jobs more
 # than cores: one for pytest, one for pyright, and a core each for cargo.
 test:
+	@scripts/require.sh
 	@echo "building on $$(nproc) cores; each part's output comes when it is done"
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target built
 	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 2)) --output-sync=none pytest beside-pytest
