@@ -62,6 +62,16 @@ def as_csv(records):
     return text.getvalue()
 
 
+def as_quoted_csv(records):
+    """Return Space-Track's CSV, in which every value has quotes."""
+    text = io.StringIO()
+    head = {"CCSDS_OMM_VERS": "2.0", "COMMENT": "GENERATED VIA SPACE-TRACK.ORG API", "DECAY_DATE": ""}
+    table = csv.DictWriter(text, head | records[0], quoting=csv.QUOTE_ALL, lineterminator="\n")
+    table.writeheader()
+    table.writerows(head | own for own in records)
+    return text.getvalue()
+
+
 def as_json(records):
     return json.dumps(records)
 
@@ -99,6 +109,7 @@ def as_xml(records):
 
 SYNTAXES = {
     "csv": as_csv,
+    "quoted-csv": as_quoted_csv,
     "json": as_json,
     "space-track": as_space_track,
     "kvn": as_kvn,

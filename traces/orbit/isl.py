@@ -26,6 +26,9 @@ _SHELL_LEAST_SHARE = 0.02
 _PLANE_NODE_DEG = 1.0
 """Gap between sorted ascending nodes that separates planes, which are at least 5° apart."""
 
+_EQUATORIAL_DEG = 1.0
+"""Inclination, or its difference from 180°, below which the pull of sun and moon moves nodes at random."""
+
 _PREFERRED_LEAD_DEG = 0.5  # well above the orbits' irregularity, well below half a slot
 
 _NEXT_PLANE_DEG = 60.0
@@ -109,6 +112,8 @@ def grid_of(orbits: Sgp4Orbits) -> Ints:
     normal = np.cross(now, soon)
     normal /= np.linalg.norm(normal, axis=1)[:, None]
     node = np.degrees(np.arctan2(normal[:, 0], -normal[:, 1])) % 360
+    # Equatorial orbits have no node; they share one plane.
+    node[np.hypot(normal[:, 0], normal[:, 1]) < np.sin(np.radians(_EQUATORIAL_DEG))] = 0.0
     to_node = np.stack([np.cos(np.radians(node)), np.sin(np.radians(node)), np.zeros(len(node))], axis=1)
     along = np.einsum("ni,ni->n", now, to_node)
     across = np.einsum("ni,ni->n", now, np.cross(normal, to_node))

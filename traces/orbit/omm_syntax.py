@@ -54,7 +54,7 @@ def from_csv(text: str, source: str) -> Iterator[Record]:
     """Yield a record per row below the header."""
     skipped = len(text) - len(text.lstrip())
     blank_lines = text[:skipped].count("\n")
-    lines = text[skipped:].split("\n")
+    lines = [line.rstrip(" \r") for line in text[skipped:].split("\n")]
     delimiter = _delimiter(lines[0]) or ","
     rows = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
     try:

@@ -249,6 +249,26 @@ def test_the_satellites_of_a_single_ring_hold_users(tmp_path):
     assert [len(mesh) for mesh in Builder(_spec(file)).network.meshes] == [40]
 
 
+@pytest.mark.parametrize("inclination", [0.0, 0.04, 180.0])
+def test_satellites_over_the_equator_are_one_ring(tmp_path, inclination):
+    records = [
+        record(
+            number + 1,
+            INCLINATION=inclination,
+            MEAN_MOTION=5.0,
+            ECCENTRICITY=0.0,
+            RA_OF_ASC_NODE=number * 50 % 360,
+            MEAN_ANOMALY=(number * 18 - number * 50 * (1 if inclination < 90 else -1)) % 360,
+        )
+        for number in range(20)
+    ]
+    file = tmp_path / "o3b.csv"
+    file.write_text(catalogues.as_csv(records))
+    data = constellation.load(str(file))
+    links = isl.plus_grid(data, Sgp4Orbits(data, EPOCH))
+    assert sorted(map(tuple, links.tolist())) == [(0, 1), (0, 19), *((n, n + 1) for n in range(1, 19))]
+
+
 def test_bent_pipes_use_every_satellite(tmp_path, file):
     assert Builder(_spec(file, links="bent-pipe")).serving is None
 
