@@ -174,7 +174,7 @@ def test_shells_of_a_catalogue_are_told_apart_and_the_hint_names_the_other_attac
 
 def test_ends_over_different_shells_for_a_part_of_the_time_are_said(capsys, tmp_path):
     ends = {"from_site": places.cities()["ny"], "to_site": places.cities()["sd"]}
-    path = build(_spec("starlink", **ends, duration_s=600.0))
+    path = build(_spec("starlink", **ends, duration_s=600.0, step_ms=5000, route_s=5.0))
     down_s = round(
         float(np.diff(path.time_ns)[[path.chains[n] is None for n in path.path_id[:-1]]].sum()) / 1e9
     )
