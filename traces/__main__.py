@@ -9,7 +9,7 @@ from typing import get_args
 
 import leosim
 
-from leogym.configs import output_folder, signals
+from leogym.configs import output_folder, signals, text_file
 from leogym.configs.command_line import OneLineParser, number
 from leogym.configs.errors import InputError, reports_input_errors
 from leogym.configs.machine import require_at_a_time
@@ -215,8 +215,10 @@ def _check(arguments: argparse.Namespace) -> int:
     except InputError as error:
         print(error, file=sys.stderr)
         return 1
+    # Spreadsheets put comments in quotes.
+    lines = text_file.decode(data, source).split("\n")
     first_row_line = 2 + next(
-        number for number, line in enumerate(data.split(b"\n")) if not line.startswith(b"#")
+        number for number, line in enumerate(lines) if not line.removeprefix('"').startswith("#")
     )
     for violation in violations:
         more = f" ({violation.rows - 1} more rows)" if violation.rows > 1 else ""

@@ -55,6 +55,19 @@ def test_shared_takes_coordinates_that_begin_with_a_minus(monkeypatch, capsys, t
     assert _run(monkeypatch, "shared", *pairs, "--out", tmp_path / "pairs") == 0, capsys.readouterr().err
 
 
+def test_check_reads_a_trace_that_a_spreadsheet_saved_and_names_its_lines(monkeypatch, capsys, tmp_path):
+    file = tmp_path / "x.csv"
+    head = '"# {""format"": ""leogym-path-trace""";" ""version"": 1";" ""name"": ""x""}";;;;;\r\n'
+    columns = "time_s;delay_ms;uplink_mbps;downlink_mbps;loss;connected;path_id;event\r\n"
+    rows = "0;20,5;100;100;0;1;0;\r\n0,1;20,45;100;100;0;1;0;\r\n0,2;20,45;100;100;0;1;0;\r\n"
+    file.write_bytes(b"\xef\xbb\xbf" + (head + columns + rows).encode())
+    assert _run(monkeypatch, "check", file) == 0
+    assert capsys.readouterr().out == f"{file}: ok, 2 rows over 0.2 s\n"
+    file.write_bytes(file.read_bytes().replace(b"0,1;20,45", b"0,1;20,05"))
+    assert _run(monkeypatch, "check", file) == 1
+    assert capsys.readouterr().err.startswith(f"{file}:4: delay_ms: falls faster than time runs")
+
+
 def test_list_finds_cities_by_a_part_of_a_name(monkeypatch, capsys):
     assert _run(monkeypatch, "list", "frankf") == 0
     assert capsys.readouterr().out.startswith("fra                  Frankfurt am Main, Germany (Frankfurt, ")

@@ -195,6 +195,9 @@ _PING = (
     b"[1700000000.421290] 64 bytes from 2605::1: icmp_seq=2 ttl=63 time=56.9 ms (DUP!)\n"
     b"[1700000000.5] no answer yet for icmp_seq=3\n"
     b"[1700000000.442474] 64 bytes from 2605::1: icmp_seq=65535 ttl=63 time=62 ms\n"
+    b"Warning: time of day goes back (-12us), taking countermeasures.\n"
+    b"[1700003600.442474] 64 octets de a : icmp_seq=4 ttl=63 temps=62,1 ms (DIFFERENT ADDRESS!)\n"
+    b"[1700003600.5] From 192.0.2.9 icmp_seq=5 Time to live exceeded\n"
     b"--- 1.1.1.1 ping statistics ---\n4 packets transmitted, 3 received\n"
 )
 _IRTT = {
@@ -256,6 +259,10 @@ TARGETS: dict[str, Target] = {
             + _COLUMNS_2
             + b"0,20,5,1,1,0,1,0,1,0,unreachable\n5,20,6,1,1,1,0,1,1,0,\n"
             + b"9.000000001,21,6,1,1,0,0,1,0,1,soft_handover(1.5..20)\n10,1,1,1,1,0,0,1,1,1,\n",
+            # As a spreadsheet saves it.
+            b'\xef\xbb\xbf"# {""format"": ""leogym-path-trace""";" ""version"": 2}";;;;;;;;;;\r\n'
+            + _COLUMNS_2.replace(b",", b";")
+            + b"0;20,5;15;100;50;0;0,1;1;1;0;\r\n0,1;20,45;15;1;1;0;0;1;1;1;\r\n",
         ),
     ),
     "tle": Target(lambda data: tle.parse(data, "x.tle"), (_TLE, _TLE.split(b"\n", 1)[1])),
@@ -276,6 +283,7 @@ TARGETS: dict[str, Target] = {
             b"timestamp,rtt\n1700000000.5,40.5\n1700000000.6,41\n",
             b"time_iso,delay_ms,uplink_mbps,downlink_mbps,loss_percent\n2024-01-01T00:00:00Z,20,5,50,1\n",
             b"time_ms,rtt_s,loss,uplink_lost\n0,0.04,0.1,1\n1000,-1,0,-1\n",
+            b"time_utc;uplink_ms;downlink_ms\r\n2024-01-01T00:00:00;-4,5;30\r\n2024-01-01T00:00:01;;-1\r\n",
         ),
     ),
     "ping": Target(_file(_probes(ping_log.read)), (_PING,)),

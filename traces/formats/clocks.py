@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.traces.formats.tally import times
 
 Ints, Floats, Flags = NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]
 
@@ -40,9 +41,9 @@ class Steps:
         """Return a line about the steps; ``name`` is that of the sequence numbers."""
         first = int(self.before[0])
         count = len(self.before)
-        times = "steps" if count == 1 else f"steps {count} times, first"
+        often = "steps" if count == 1 else f"steps {times(count)}, first"
         return (
-            f"the clock {times} by {self.by_ns[0] / NS_PER_S:+,.3f} s between {name} {sequence[first]} and "
+            f"the clock {often} by {self.by_ns[0] / NS_PER_S:+,.3f} s between {name} {sequence[first]} and "
             f"{sequence[first + 1]}: left out, the time follows {name}"
         )
 

@@ -21,7 +21,7 @@ from leogym.traces.formats import clocks, plausible
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.probes import Probes
 from leogym.traces.formats.source import Source
-from leogym.traces.formats.tally import Tally
+from leogym.traces.formats.tally import Tally, times
 
 _LOST = ("false", "true", "true_up", "true_down")
 _KEY = '"round_trips"'
@@ -135,6 +135,11 @@ def _integer(source: Source, item: _Item, *keys: str, low: int = -_MAX_NS) -> in
     return value
 
 
+def _small(value: Any) -> int:
+    """Return an integer that may be missing, then 0."""
+    return value if isinstance(value, int) and 0 <= value <= _MAX_NS else 0
+
+
 def _optional(source: Source, item: _Item, *keys: str) -> float:
     """Return an integer as a float, NaN where there is none."""
     return np.nan if _value(item, *keys) in (None, "") else float(_integer(source, item, *keys))
@@ -173,10 +178,9 @@ def read(path: Path, tally: Tally | None = None, floor_ns: float = 0.0) -> Probe
             lost = str(lost).lower()
         if lost not in _LOST:
             raise source.error(line, "lost", f"must be one of {', '.join(_LOST)}")
-        number, monotonic = _value(item, "seqno"), _value(item, "timestamps", "client", "send", "monotonic")
-        trips.number.append(number if isinstance(number, int) else 0)
+        trips.number.append(_small(_value(item, "seqno")))
         trips.wall.append(_integer(source, item, "timestamps", "client", "send", "wall", low=0))
-        trips.monotonic.append(monotonic if isinstance(monotonic, int) and abs(monotonic) <= _MAX_NS else 0)
+        trips.monotonic.append(_small(_value(item, "timestamps", "client", "send", "monotonic")))
         delays = [np.nan] * 3
         if lost == "false":
             delays = _delays(source, item, tally, floor_ns)
@@ -245,7 +249,7 @@ def _one_way(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the one-way delays by clocks that agree, NaN where a clock was set during the round trip."""
     across = np.abs(up_ns + down_ns - rtt_ns) > np.maximum(_PROCESSING_NS, rtt_ns)
-    tally.add("were on their way when a wall clock was set: one-way delays unknown", None, int(across.sum()))
+    tally.add("were under way when a wall clock was set: one-way delays unknown", None, int(across.sum()))
     up_ns, down_ns = np.where(across, np.nan, up_ns), np.where(across, np.nan, down_ns)
     aligned = clocks.aligned(up_ns, down_ns)
     if aligned.drifting:
@@ -254,6 +258,6 @@ def _one_way(
         return nothing, nothing
     if aligned.steps:
         tally.remark(
-            f"a wall clock was set {aligned.steps} times: between the steps, one-way delays are aligned anew"
+            f"a wall clock was set {times(aligned.steps)}: one-way delays are aligned anew after each"
         )
     return aligned.up_ns, aligned.down_ns

@@ -251,4 +251,4 @@ def _drop_across_steps(steps: clocks.Steps, known: clocks.Ints, rtt_ns: clocks.F
         across = near[rtt_ns[near] > 0.9 * by_ns] if by_ns > 0 else near[:0]
         rtt_ns[across] = np.nan
         dropped += len(across)
-    tally.add("were on their way when the clock stepped: not measured", None, dropped)
+    tally.add("were under way when the clock stepped: not measured", None, dropped)

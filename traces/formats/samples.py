@@ -14,7 +14,7 @@ from leogym.traces.formats import clocks, plausible
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.probes import medians_of
 from leogym.traces.formats.series import Series
-from leogym.traces.formats.tally import Tally
+from leogym.traces.formats.tally import Tally, agreeing, times
 
 Ints, Floats, Flags = NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]
 
@@ -49,12 +49,14 @@ def checked(
     Raises:
         InputError: one-way delays are negative, and one direction alone does not tell why.
     """
+    everything = [column * LOSSES[field] >= 1 for field, column in values.items() if field in LOSSES]
+    all_lost = np.logical_or.reduce([np.zeros(len(time_ns), dtype=bool), *everything])
     lost = {
-        field: column < 0 if field in DELAYS_NS and field != "delay_ms" else column == LOST
+        field: all_lost | (column < 0 if field in DELAYS_NS and field != "delay_ms" else column == LOST)
         for field, column in values.items()
         if field in (*DELAYS_NS, *ONE_WAY, *LOST_FLAGS)
     }
-    lost_anywhere = np.logical_or.reduce([np.zeros(len(time_ns), dtype=bool), *lost.values()])
+    lost_anywhere = np.logical_or.reduce([all_lost, *lost.values()])
     tally.add("are lost", int(line[np.argmax(lost_anywhere)]), int(lost_anywhere.sum()))
     values = {
         field: np.where(lost_anywhere if field in DELAYS_NS else lost[field], np.nan, column)
@@ -110,7 +112,7 @@ def _agreeing(path: Path, values: Mapping[str, Floats], tally: Tally) -> dict[st
     if not impossible.any():
         return {}
     negative = int(((up < 0) | (down < 0)).sum())
-    said = f"{negative} of {len(up)} samples have a negative one-way delay"
+    said = f"{negative} of {len(up)} samples {agreeing('have a negative one-way delay', negative)}"
     usable = ~(up + down <= 0)  # NaN stays: the other way is lost
     found = clocks.aligned(
         np.where(usable, up, np.nan) * NS_PER_MS, np.where(usable, down, np.nan) * NS_PER_MS
@@ -119,7 +121,7 @@ def _agreeing(path: Path, values: Mapping[str, Floats], tally: Tally) -> dict[st
         tally.remark(f"{said}: the two clocks drift apart, so half of the round trip counts both ways")
         half = np.where(usable, (up + down) / 2, np.nan)
         return dict.fromkeys(ONE_WAY, half)
-    steps = f" and were set {found.steps} times" if found.steps else ""
+    steps = f" and were set {times(found.steps)}" if found.steps else ""
     ahead = float(np.nanmedian(up * NS_PER_MS - found.up_ns)) / NS_PER_MS
     tally.remark(
         f"{said}: the two clocks differ{steps}; one way is moved by {ahead:+.6g} ms, the other back, so that "

@@ -30,7 +30,7 @@ from leogym.traces.formats.samples import DELAYS_NS, LOSSES, LOST_FLAGS, ONE_WAY
 from leogym.traces.formats.series import Series
 from leogym.traces.formats.source import shown
 from leogym.traces.formats.table import Table
-from leogym.traces.formats.tally import Tally
+from leogym.traces.formats.tally import Tally, times
 
 FIELDS = {
     "time_s": "time in s",
@@ -224,7 +224,7 @@ def _remark_pauses(time_ns: NDArray[np.int64], line: NDArray[np.int64], tally: T
     if len(pauses):
         longest = int(pauses[np.argmax(apart_ns[pauses])])
         tally.remark(
-            f"{len(pauses)} times there is no sample for long, the longest for "
+            f"{times(len(pauses))} there is no sample for long, at most for "
             f"{apart_ns[longest] / NS_PER_S:,.6g} s before line {line[longest + 1]} (a pause, or the clock "
             "was set): the values before hold"
         )

@@ -44,11 +44,11 @@ class Tally:
     def summary(self) -> str:
         """Return all counts as one line, empty without any."""
         parts = [
-            f"{count:,} of {self.total:,} {self._samples} {_agreeing(kind, count)}{self._first(kind)}"
+            f"{count:,} of {self.total:,} {self._samples} {agreeing(kind, count)}{self._first(kind)}"
             for kind, count in self._counts.items()
         ]
         parts += [
-            f"{count:,} {'line' if count == 1 else 'lines'} {_agreeing(kind, count)}{self._first(kind)}"
+            f"{count:,} {'line' if count == 1 else 'lines'} {agreeing(kind, count)}{self._first(kind)}"
             for kind, count in self._line_counts.items()
         ]
         return "; ".join(parts)
@@ -66,6 +66,12 @@ class Tally:
         return f" (line {line})" if alone else f" (the first in line {line})"
 
 
-def _agreeing(kind: str, count: int) -> str:
+def times(count: int) -> str:
+    """Return how often something happens, in words."""
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def agreeing(kind: str, count: int) -> str:
+    """Return a clause with its verb in the number of ``count``."""
     verb, _, rest = kind.partition(" ")
     return f"{_SINGULAR.get(verb, verb) if count == 1 else verb} {rest}"

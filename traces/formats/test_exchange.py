@@ -298,6 +298,30 @@ def test_a_log_without_faults_is_imported_without_a_word(monkeypatch, capsys, tm
     assert _run(monkeypatch, "check", log, "--format", "leoem") == 0
 
 
+def test_an_import_counts_what_is_not_measured_in_one_line(monkeypatch, capsys, tmp_path):
+    log, out = tmp_path / "ping.txt", tmp_path / "o.csv"
+    answer = "[1700000{:07.3f}] 64 bytes from a: icmp_seq={} ttl=63 time={} ms\n".format
+    times = ["30.0", "0.000", "7.0", "31.0"]
+    lines = (answer(number + float(ms) / 1000, number, ms) for number, ms in enumerate(times, start=1))
+    log.write_text("".join(lines))
+    words = ["import", log, "--format", "ping", "--bin-ms", "1000", "--out", out]
+    assert _run(monkeypatch, *words, "--altitude-km", "550") == 0
+    counted = (
+        f"{log}: 1 of 4 probes has an RTT of 0: not measured (line 2); "
+        "1 of 4 probes has an RTT below the 7.34 ms that light needs: not measured (line 3)"
+    )
+    assert f"note: {counted}\n" in capsys.readouterr().err
+    trace = cache.load(str(out))
+    assert json.loads(trace.metadata)["notes"][1] == counted
+    assert (trace.up_delay_ns / 1e6).tolist() == [15, 15, 15, 15.5]
+    assert trace.up_connected.all()
+    # The path of pings is not known: it may have no satellite.
+    assert _run(monkeypatch, *words) == 0
+    assert (cache.load(str(out)).up_delay_ns / 1e6).tolist() == [15, 15, 3.5, 15.5]
+    assert _run(monkeypatch, *words, "--altitude-km", "-1") == 2
+    assert capsys.readouterr().err.endswith("import: --altitude-km: must be from 0 to 100000, not -1\n")
+
+
 def test_an_import_says_how_it_was_made(monkeypatch, capsys, tmp_path):
     (tmp_path / "m.csv").write_text("time_s,rtt_ms\n0,90\n0.1,30\n0.2,3\n")
     words = [

@@ -70,6 +70,41 @@ def test_a_bad_file_is_refused_by_line_and_rule(tmp_path, seconds, error):
         wetlinks.read(_files(tmp_path, seconds), None, 20.0)
 
 
+def test_what_is_not_measured_holds_the_last_value_and_is_counted(tmp_path):
+    seconds = [_second(0, 100e6, 10e6), _second(1, "", 12e6), _second(1, 90e6, 9e6), _second(2, 80e6, "NaN")]
+    pings = [_pings(0, 0, 0), _pings(1, 100, ""), _pings(2, 0, 3.5), _pings(3, "", 40), _pings(4, 2, 44)]
+    file = _files(tmp_path, seconds, pings)
+    series, _, notes, _ = exchange.read(file, "wetlinks", Options())
+    assert series.up.bps.tolist() == [100_000_000, 100_000_000, 80_000_000]
+    assert series.down.bps.tolist() == [10_000_000, 12_000_000, 12_000_000]
+    assert set(series.up.delay_ns.tolist()) == {22_000_000}
+    assert notes[2] == (
+        f"{tmp_path / 'net_ping.csv'}: 1 of 5 series of pings has an RTT of 0: not measured (line 2); "
+        "1 of 5 series of pings is lost: the nearest other one counts (line 3); "
+        "1 of 5 series of pings has an RTT below the 4.54 ms that light needs: not measured (line 4); "
+        "1 of 5 series of pings has no packet_loss: not measured (line 5)"
+    )
+    assert notes[4] == (
+        f"{file}: 2 of 4 seconds have no download or no upload: the last one holds (the first in line 3); "
+        "1 of 4 seconds has the time of the row before: left out (line 4)"
+    )
+    # Satellites may fly lower, or not at all.
+    series, *_ = exchange.read(file, "wetlinks", Options(altitude_km=100.0))
+    assert set(series.up.delay_ns.tolist()) == {1_750_000}
+
+
+def test_a_spreadsheets_semicolons_and_decimal_commas_are_read(tmp_path):
+    plain = _files(tmp_path, [_second(0, 1.5e6, 2e6)], [_pings(0, 0.5, 44.5)])
+    expected, _ = wetlinks.read(plain, tmp_path / "net_ping.csv", None)
+    for file in (plain, tmp_path / "net_ping.csv"):
+        text = file.read_text().replace(",", ";").replace(".5", ",5")
+        file.write_text("\ufeff" + text.replace("\n", ";\r\n"))
+    series, _ = wetlinks.read(plain, tmp_path / "net_ping.csv", None)
+    assert series.up.bps.tolist() == expected.up.bps.tolist() == [2_000_000]
+    assert series.up.delay_ns.tolist() == expected.up.delay_ns.tolist() == [22_250_000]
+    assert series.up.loss.tolist() == expected.up.loss.tolist() == [0.005]
+
+
 def test_bad_pings_are_refused_by_line_and_rule(tmp_path):
     for pings, error in (
         ([], r"net_ping\.csv: file: has no answered ping"),

@@ -72,7 +72,7 @@ def _errors(path: Path) -> NDArray[np.float64]:
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise InputError(f"{path}: report_error: must have at most {_MAX_BYTES} bytes")
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise InputError(f"{path}: report_error: not UTF-8 text") from None
     except OSError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import leosim
 
-from leogym.configs import digests, home
+from leogym.configs import digests, home, text_file
 from leogym.configs.errors import InputError
 from leogym.configs.nearest import instead
 from leogym.configs.processes import Pool
@@ -172,10 +172,7 @@ def read_bytes(path: Path) -> bytes:
 def parse(data: bytes, source: str) -> leosim.PathTrace:
     """Parse a path trace; raise InputError with ``source``, line, field and rule."""
     try:
-        return leosim.PathTrace.parse(data.decode("utf-8"), source)
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise InputError(f"{source}:{line}: file: not UTF-8 text") from None
+        return leosim.PathTrace.parse(text_file.decode(data, source), source)
     except leosim.InputError as error:
         raise InputError(str(error)) from None
 

@@ -4,7 +4,8 @@
 //! `"format": "leogym-path-trace"` and `"version"`, 1 or 2. Then come the header with the columns of that
 //! [`Version`] and the rows. Version 2 has delay, capacity, loss and outages of each direction; version 1 has
 //! only the capacity of each. A row holds until the next row's time. The last row only ends the period, and
-//! replay wraps. Every line ends with a line break, so a truncated file is detected.
+//! replay wraps. Every line ends with a line break, so a truncated file is detected. A byte-order mark, quoted
+//! cells, and semicolons with decimal commas are read as spreadsheets write them.
 //!
 //! The parser checks the format only. Where traces are built, their physics is checked (no packet overtakes
 //! another, no leg is faster than light).
@@ -19,6 +20,7 @@ use crate::schedule::Direction;
 mod decimal;
 mod event;
 mod parse;
+mod spreadsheet;
 
 /// Value of `format` in the metadata.
 pub const FORMAT: &str = "leogym-path-trace";

@@ -7,6 +7,7 @@ use crate::interrupt::{Interrupted, RUN_ON, Stop, Watch};
 
 use super::{
     BPS_PER_MBPS, DELAY_LIMIT_NS, Event, FORMAT, NS_PER_MS, NS_PER_S, OneWay, PathTrace, Row, Version,
+    spreadsheet,
 };
 
 /// A parse error of a path trace, displayed as one line: `source:line: field: rule`.
@@ -87,7 +88,8 @@ impl PathTrace {
     /// Returns the first rule of the format that the text breaks, or that the caller stopped the parser.
     pub fn parse_unless(stop: Stop<'_>, text: &str, source: &str) -> Result<Self, Unparsed> {
         let mut line = 1;
-        Self::parse_lines(stop, text, &mut line).map_err(|error| match error {
+        let text = spreadsheet::plain(stop, text).map_err(|Interrupted| Unparsed::Interrupted)?;
+        Self::parse_lines(stop, &text, &mut line).map_err(|error| match error {
             Failure::Rule(Broken { field, rule }) => {
                 Unparsed::Broken(TraceError { source: source.to_owned(), line, field, rule })
             }

@@ -149,6 +149,50 @@ fn the_header_must_have_exactly_the_columns() {
 }
 
 #[test]
+fn a_trace_that_a_spreadsheet_saved_is_read_as_the_one_that_it_opened() {
+    let rows = [
+        "0,30.5,20.25,100,250.5,0.01,0.002,1,1,3,",
+        "1.5,31,21,80,0,0,0,1,0,3,unreachable",
+        "2,31,21,80,0,0,0,1,0,3,",
+    ];
+    let metadata = METADATA_2[2..].replace(": \"two-ways\"", ": \"two, ways\"");
+    let text = format!("# {metadata}\n{HEADER_2}\n{}\n", rows.join("\n"));
+    let expected = PathTrace::parse(&text, "x.csv").expect("parses");
+    let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let quoted = |cell: &String| format!("\"{}\"", cell.replace('"', "\"\""));
+    for (separator, decimal, end) in [(",", ".", "\n"), (";", ",", "\r\n"), ("\t", ",", "\r\n")] {
+        // All lines are filled up to the widest one; text is in quotes, numbers have the decimal mark.
+        let mut saved = "\u{feff}".to_owned();
+        for line in text.lines() {
+            let mut values = cells(line);
+            let width = values.len();
+            values.resize(width.max(13), String::new());
+            let values: Vec<_> = values
+                .iter()
+                .map(|cell| match cell.parse::<f64>() {
+                    Ok(_) => cell.replace('.', decimal),
+                    Err(_) if cell.is_empty() => cell.clone(),
+                    Err(_) => quoted(cell),
+                })
+                .collect();
+            saved += &(values.join(separator) + end);
+        }
+        assert_eq!(PathTrace::parse(&saved, "x.csv").as_ref(), Ok(&expected), "{saved}");
+    }
+    // Opened with another separator, each line is one cell.
+    let whole: String = text.lines().map(|line| quoted(&line.to_owned()) + "\r\n").collect();
+    assert_eq!(PathTrace::parse(&whole, "x.csv").map_err(|error| error.to_string()), Ok(expected.clone()));
+    let marked = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    assert_eq!(PathTrace::parse(&marked, "x.csv").as_ref(), Ok(&expected));
+    let (first, others) = text.split_once('\n').expect("has lines");
+    let long = format!("{first}\n{}", others.replace("1.5,", "1.5,9,").replace(',', ";"));
+    assert_eq!(
+        PathTrace::parse(&long, "x.csv").map_err(|error| error.to_string()),
+        Err("x.csv:4: row: must have 11 columns".to_owned()),
+    );
+}
+
+#[test]
 fn a_truncated_file_is_named_with_its_last_line() {
     let text = trace(&["0,5,1,1,0,1,0,", "1,5,1,1,0,1,0,"]);
     assert_eq!(error(&text[..text.len() - 1]), "x.csv:5: file: truncated: the last line has no line break");
