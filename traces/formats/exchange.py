@@ -186,16 +186,16 @@ def read(
 
 
 def _of_probes(
-    path: Path, found: Probes, options: Options, slot_ms: int, notes: list[str], tally: Tally
+    path: Path, measured: Probes, options: Options, slot_ms: int, notes: list[str], tally: Tally
 ) -> Series:
     slot_ns = slot_ms * NS_PER_MS
-    series = probes.binned(found, slot_ns, options.capacity_mbps, str(path))
+    series = probes.binned(measured, slot_ns, options.capacity_mbps, str(path))
     series = leoreplayer.replayed(series, options.uplink, options.downlink, slot_ms, tally)
-    empty = len(series.time_ns) - len(np.unique(found.time_ns // slot_ns))
-    outages = [out for _, out in probes.losses(found)]
-    lost, out = int(found.lost.sum()), int((found.lost & (outages[0] | outages[1])).sum())
+    empty = len(series.time_ns) - len(np.unique(measured.time_ns // slot_ns))
+    outages = [out for _, out in probes.losses(measured)]
+    lost, out = int(measured.lost.sum()), int((measured.lost & (outages[0] | outages[1])).sum())
     notes.append(
-        f"{len(found.lost)} probes, {lost} lost, {out} of them in outages; "
+        f"{len(measured.lost)} probes, {lost} lost, {out} of them in outages; "
         f"{empty} of {len(series.time_ns)} slots of {slot_ms} ms have no probe"
     )
     return series
@@ -212,8 +212,10 @@ def _read_mahimahi(path: Path, options: Options, bin_ms: int, notes: list[str], 
     if options.delay_ms is None:
         delays_ms = _exported_delays_ms(sidecar)
         if delays_ms[0] is not None:
-            told = " up, ".join(f"{delay_ms:g}" for delay_ms in dict.fromkeys(delays_ms))
-            notes.append(f"delay_ms: {told}{' down' * (delays_ms[0] != delays_ms[1])}, from {path / SIDECAR}")
+            shown = " up, ".join(f"{delay_ms:g}" for delay_ms in dict.fromkeys(delays_ms))
+            notes.append(
+                f"delay_ms: {shown}{' down' * (delays_ms[0] != delays_ms[1])}, from {path / SIDECAR}"
+            )
     up_ms, down_ms = (_usable_ms(path, delay_ms) for delay_ms in delays_ms)
     series = mahimahi.read(uplink, downlink, (up_ms, down_ms), bin_ms, tally)
     return _unrotated(_whole(series, sidecar), sidecar)
@@ -227,8 +229,8 @@ def _usable_ms(path: Path, delay_ms: float | None) -> float:
 
 def _exported_delays_ms(sidecar: dict[str, Any]) -> tuple[float | None, float | None]:
     """Return the delays up and down of the trace that an export came from, as far as it tells."""
-    found = [sidecar.get(f"{way}_delay_ms", sidecar.get("delay_ms")) for way in ("up", "down")]
-    up_ms, down_ms = (float(ms) if isinstance(ms, int | float) else None for ms in found)
+    values = [sidecar.get(f"{way}_delay_ms", sidecar.get("delay_ms")) for way in ("up", "down")]
+    up_ms, down_ms = (float(ms) if isinstance(ms, int | float) else None for ms in values)
     return up_ms, down_ms
 
 

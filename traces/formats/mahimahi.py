@@ -221,13 +221,13 @@ def _common_period_ms(uplink: Path, downlink: Path, periods_ms: tuple[int, int],
     if up_ms == down_ms:
         return up_ms
     common_ms, longer_ms = math.lcm(up_ms, down_ms), max(up_ms, down_ms)
-    said = f"period: {up_ms} ms up and {down_ms} ms down"
+    periods = f"period: {up_ms} ms up and {down_ms} ms down"
     if common_ms <= max(COMMON_PERIOD_MS, longer_ms):
-        tally.remark(f"{said}: both are repeated to {common_ms} ms, as mm-link does")
+        tally.remark(f"{periods}: both are repeated to {common_ms} ms, as mm-link does")
         return common_ms
     shorter, longer = (downlink, uplink) if up_ms > down_ms else (uplink, downlink)
     tally.remark(
-        f"{said}: {shorter} is repeated and cut to the {longer_ms} ms of {longer}; then both start over, "
+        f"{periods}: {shorter} is repeated and cut to the {longer_ms} ms of {longer}; then both start over, "
         "while mm-link repeats each on its own"
     )
     return longer_ms

@@ -187,7 +187,7 @@ def _add(
 def _unwrapped(source: Source, log: _Log) -> list[int]:
     """Return the numbers without wraps: the first as written, the others nearest to the newest."""
     every_ns = _usual_interval_ns(log)
-    found: list[int] = []
+    unwrapped: list[int] = []
     newest, newest_ns = log.sequence[0], log.at_ns[0]
     for written, at_ns in zip(log.sequence, log.at_ns, strict=True):
         expected = newest
@@ -199,10 +199,10 @@ def _unwrapped(source: Source, log: _Log) -> list[int]:
                 if abs(by_time - newest - passed) <= max(100, passed / 100):
                     expected = by_time
         sequence = _nearest(written, expected)
-        found.append(sequence)
+        unwrapped.append(sequence)
         if sequence >= newest:
             newest, newest_ns = sequence, at_ns if at_ns >= 0 else newest_ns
-    return found
+    return unwrapped
 
 
 def _nearest(written: int, expected: int) -> int:

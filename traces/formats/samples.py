@@ -112,26 +112,26 @@ def _agreeing(path: Path, values: Mapping[str, Floats], tally: Tally) -> dict[st
     if not impossible.any():
         return {}
     negative = int(((up < 0) | (down < 0)).sum())
-    said = f"{negative} of {len(up)} samples {agreeing('have a negative one-way delay', negative)}"
+    counted = f"{negative} of {len(up)} samples {agreeing('have a negative one-way delay', negative)}"
     usable = ~(up + down <= 0)  # NaN stays: the other way is lost
-    found = clocks.aligned(
+    aligned = clocks.aligned(
         np.where(usable, up, np.nan) * NS_PER_MS, np.where(usable, down, np.nan) * NS_PER_MS
     )
-    if found.drifting:
-        tally.remark(f"{said}: the two clocks drift apart, so half of the round trip counts both ways")
+    if aligned.drifting:
+        tally.remark(f"{counted}: the two clocks drift apart, so half of the round trip counts both ways")
         half = np.where(usable, (up + down) / 2, np.nan)
         return dict.fromkeys(ONE_WAY, half)
-    steps = f" and were set {times(found.steps)}" if found.steps else ""
-    ahead = float(np.nanmedian(up * NS_PER_MS - found.up_ns)) / NS_PER_MS
+    steps = f" and were set {times(aligned.steps)}" if aligned.steps else ""
+    ahead = float(np.nanmedian(up * NS_PER_MS - aligned.up_ns)) / NS_PER_MS
     tally.remark(
-        f"{said}: the two clocks differ{steps}; one way is moved by {ahead:+.6g} ms, the other back, so that "
-        f"both have the same least delay, {float(np.nanmin(found.up_ns)) / NS_PER_MS:.6g} ms"
+        f"{counted}: the two clocks differ{steps}; one way is moved by {ahead:+.6g} ms, the other back, so "
+        f"that both have the same least delay, {float(np.nanmin(aligned.up_ns)) / NS_PER_MS:.6g} ms"
     )
-    if max(np.nanmax(found.up_ns), np.nanmax(found.down_ns)) > rows.MAX_DELAY_MS * NS_PER_MS:
+    if max(np.nanmax(aligned.up_ns), np.nanmax(aligned.down_ns)) > rows.MAX_DELAY_MS * NS_PER_MS:
         raise InputError(f"{path}: uplink_ms: a round trip takes more than {rows.MAX_DELAY_MS:g} ms one way")
     return {
         field: np.where(delays_ns > 0, delays_ns / NS_PER_MS, np.nan)
-        for field, delays_ns in zip(ONE_WAY, (found.up_ns, found.down_ns), strict=True)
+        for field, delays_ns in zip(ONE_WAY, (aligned.up_ns, aligned.down_ns), strict=True)
     }
 
 

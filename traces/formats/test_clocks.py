@@ -66,25 +66,25 @@ def test_a_step_of_irtts_wall_clock_does_not_count(tmp_path, monotonic):
         )
         for number in range(100)
     ]
-    found, notes = _irtt(tmp_path, trips)
-    assert found.time_ns / NS_PER_MS == pytest.approx(10.0 * np.arange(100))
-    assert found.start_ns == START_NS
-    assert found.uplink_ns / NS_PER_MS == pytest.approx(np.full(100, 20.0))
-    told = (
+    measured, notes = _irtt(tmp_path, trips)
+    assert measured.time_ns / NS_PER_MS == pytest.approx(10.0 * np.arange(100))
+    assert measured.start_ns == START_NS
+    assert measured.uplink_ns / NS_PER_MS == pytest.approx(np.full(100, 20.0))
+    remark = (
         "the wall clock is -60.000 s off at seqno 50: the time follows the monotonic clock"
         if monotonic
         else "the clock steps by -60.000 s between seqno 49 and 50: left out, the time follows seqno"
     )
     assert notes == [
-        f"log: {told}",
+        f"log: {remark}",
         "log: a wall clock was set once: one-way delays are aligned anew after each",
     ]
 
 
 def test_irtts_clocks_that_drift_apart_leave_half_the_round_trip(tmp_path):
     trips = [_trip(number, number, ahead_ms=number - 50, monotonic_s=1 + number) for number in range(100)]
-    found, notes = _irtt(tmp_path, trips)
-    assert np.isnan(found.uplink_ns).all()
+    measured, notes = _irtt(tmp_path, trips)
+    assert np.isnan(measured.uplink_ns).all()
     assert "the two wall clocks drift apart" in notes[0]
 
 
@@ -100,11 +100,11 @@ def test_irtts_impossible_and_missing_values_are_not_measured(tmp_path):
         _trip(6, 0.06, lost="true", delay={}),
         _trip(7, 0.07, lost=True, delay=None),
     ]
-    found, notes = _irtt(tmp_path, trips, plausible.least_rtt_ns(340))
-    assert found.rtt_ns[[0, 5]].tolist() == [40e6, 41e6]
-    assert np.isnan(found.rtt_ns[[1, 2, 3, 4, 6, 7]]).all()
-    assert found.lost.tolist() == [False] * 6 + [True] * 2
-    assert np.flatnonzero(np.isfinite(found.uplink_ns)).tolist() == [0]
+    measured, notes = _irtt(tmp_path, trips, plausible.least_rtt_ns(340))
+    assert measured.rtt_ns[[0, 5]].tolist() == [40e6, 41e6]
+    assert np.isnan(measured.rtt_ns[[1, 2, 3, 4, 6, 7]]).all()
+    assert measured.lost.tolist() == [False] * 6 + [True] * 2
+    assert np.flatnonzero(np.isfinite(measured.uplink_ns)).tolist() == [0]
     [note] = notes
     for kind in ("an RTT of 0", "an RTT below 0", "an RTT below the 4.54 ms that light needs", "no RTT"):
         assert f"1 of 8 probes has {kind}: not measured (line " in note

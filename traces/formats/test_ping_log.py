@@ -28,14 +28,14 @@ def _answer(sequence, at_s, rtt_ms="20.0", remark=""):
 def _read(tmp_path, text, floor_ns=0.0):
     file, tally = tmp_path / "ping.txt", Tally("probes")
     file.write_text(text)
-    found = ping_log.read(file, tally, floor_ns)
-    return found, tally.notes("log")
+    measured = ping_log.read(file, tally, floor_ns)
+    return measured, tally.notes("log")
 
 
-def _lost(found):
+def _lost(measured):
     return "".join(
         "x" if lost else "?" if np.isnan(rtt) else "."
-        for lost, rtt in zip(found.lost, found.rtt_ns, strict=True)
+        for lost, rtt in zip(measured.lost, measured.rtt_ns, strict=True)
     )
 
 
@@ -45,10 +45,10 @@ def test_probes_lost_before_the_first_and_after_the_last_answer_count(tmp_path):
     text += "".join(waits(START_S + number + 1, number) for number in range(5, 8))
     tail = "\n--- 192.0.2.1 ping statistics ---\n9 packets transmitted, 2 received, time 8012ms\n"
     for end, pattern in (("", "xx..xxx"), (tail, "xx..xxxxx")):
-        found, _ = _read(tmp_path, text + end)
-        assert _lost(found) == pattern
-        assert found.time_ns / NS_PER_S == pytest.approx(range(len(pattern)), abs=0.001)
-    series = probes.binned(found, 100 * NS_PER_MS, 100.0, "log")
+        measured, _ = _read(tmp_path, text + end)
+        assert _lost(measured) == pattern
+        assert measured.time_ns / NS_PER_S == pytest.approx(range(len(pattern)), abs=0.001)
+    series = probes.binned(measured, 100 * NS_PER_MS, 100.0, "log")
     assert series.period_ns == 9 * NS_PER_S
     assert np.flatnonzero(series.up.connected).tolist() == [*range(20, 40)]
 
@@ -56,43 +56,43 @@ def test_probes_lost_before_the_first_and_after_the_last_answer_count(tmp_path):
 def test_without_its_beginning_a_log_does_not_tell_of_probes_before(tmp_path):
     tail = "--- 192.0.2.1 ping statistics ---\n65541 packets transmitted, 4 received\n"
     sent = _answer(65534, 0) + _answer(65535, 1) + _answer(0, 2) + _answer(1, 3)
-    found, _ = _read(tmp_path, sent + tail)
+    measured, _ = _read(tmp_path, sent + tail)
     # 65,541 is 5 after the numbers wrapped.
-    assert _lost(found) == "....xxxx"
+    assert _lost(measured) == "....xxxx"
 
 
 def test_lost_probes_without_any_time_are_sent_at_the_summarys_interval(tmp_path):
     tail = (
         "--- 192.0.2.1 ping statistics ---\n4 packets transmitted, 1 received, 75% packet loss, time 600ms\n"
     )
-    found, _ = _read(tmp_path, HEAD + _answer(2, 0) + tail)
-    assert _lost(found) == "x.xx"
-    assert (found.time_ns / NS_PER_MS).tolist() == [0, 200, 400, 600]
+    measured, _ = _read(tmp_path, HEAD + _answer(2, 0) + tail)
+    assert _lost(measured) == "x.xx"
+    assert (measured.time_ns / NS_PER_MS).tolist() == [0, 200, 400, 600]
 
 
 @pytest.mark.parametrize("step_s", [3600.0, -3600.0, -0.5])
 def test_steps_of_the_clock_do_not_count(tmp_path, step_s):
     sent = [(number, number / 10 + (step_s if number > 5 else 0)) for number in range(1, 13) if number != 6]
-    found, notes = _read(tmp_path, HEAD + "".join(_answer(*one) for one in sent))
-    assert _lost(found) == ".....x......"
+    measured, notes = _read(tmp_path, HEAD + "".join(_answer(*probe) for probe in sent))
+    assert _lost(measured) == ".....x......"
     if abs(step_s) > 1:
-        assert found.time_ns / NS_PER_MS == pytest.approx(100 * np.arange(12), abs=0.01)
+        assert measured.time_ns / NS_PER_MS == pytest.approx(100 * np.arange(12), abs=0.01)
         assert notes == [
             f"log: the clock steps by {step_s:+,.3f} s between icmp_seq 5 and 7: "
             "left out, the time follows icmp_seq"
         ]
     else:
         # As small a step may be a late probe; the order of the probes stays.
-        assert (np.diff(found.time_ns) >= 0).all()
+        assert (np.diff(measured.time_ns) >= 0).all()
 
 
 def test_a_probe_on_its_way_when_the_clock_steps_is_not_measured(tmp_path):
     step = _answer(3, 0.2, "5020.0") + "".join(
         _answer(number, 5 + (number - 1) / 10) for number in range(4, 9)
     )
-    found, notes = _read(tmp_path, HEAD + _answer(1, 0) + _answer(2, 0.1) + step)
-    assert _lost(found) == "..?....."
-    assert found.time_ns / NS_PER_MS == pytest.approx(100 * np.arange(8), abs=0.01)
+    measured, notes = _read(tmp_path, HEAD + _answer(1, 0) + _answer(2, 0.1) + step)
+    assert _lost(measured) == "..?....."
+    assert measured.time_ns / NS_PER_MS == pytest.approx(100 * np.arange(8), abs=0.01)
     assert notes[1] == "log: 1 of 8 probes was under way when the clock stepped: not measured"
 
 
@@ -101,9 +101,9 @@ def test_numbers_that_wrap_during_an_outage_are_told_by_the_time(tmp_path):
     # 65,536 + 40,000 numbers later.
     later = 30 + 65_536 + 40_000
     text = HEAD + "".join(first) + _answer(later % 65_536, later / 100)
-    found, _ = _read(tmp_path, text)
-    assert len(found.lost) == later
-    assert found.time_ns[-1] / NS_PER_S == pytest.approx(later / 100 - 0.01, abs=0.001)
+    measured, _ = _read(tmp_path, text)
+    assert len(measured.lost) == later
+    assert measured.time_ns[-1] / NS_PER_S == pytest.approx(later / 100 - 0.01, abs=0.001)
 
 
 @pytest.mark.parametrize(
@@ -160,9 +160,9 @@ def test_numbers_that_wrap_during_an_outage_are_told_by_the_time(tmp_path):
 )
 def test_every_line_that_ping_writes_is_read_or_counted(tmp_path, line, pattern, note):
     floor_ns = plausible.least_rtt_ns(plausible.STARLINK_KM)
-    found, notes = _read(tmp_path, HEAD + _answer(1, 0) + line + _answer(3, 2), floor_ns)
-    assert _lost(found) == pattern
-    assert set(found.rtt_ns[np.isfinite(found.rtt_ns)].tolist()) == {20.0 * NS_PER_MS}
+    measured, notes = _read(tmp_path, HEAD + _answer(1, 0) + line + _answer(3, 2), floor_ns)
+    assert _lost(measured) == pattern
+    assert set(measured.rtt_ns[np.isfinite(measured.rtt_ns)].tolist()) == {20.0 * NS_PER_MS}
     assert notes == ([f"log: {note}"] if note else [])
 
 

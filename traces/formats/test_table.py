@@ -151,5 +151,5 @@ def test_a_bandwidth_file_that_is_cut_or_repeated_to_the_delays_is_told(tmp_path
     (tmp_path / "bw").write_text(f"{last_ms}\n")
     tally = Tally("delays")
     leoreplayer.read(tmp_path / "delay", tmp_path / "bw", None, 100.0, tally)
-    told = f"period: the {last_ms} ms of {tmp_path / 'bw'} are {how} to the delays' 100 ms"
-    assert tally.remarks == ([told] if how else [])
+    remark = f"period: the {last_ms} ms of {tmp_path / 'bw'} are {how} to the delays' 100 ms"
+    assert tally.remarks == ([remark] if how else [])

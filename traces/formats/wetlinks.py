@@ -64,7 +64,7 @@ def _time_ns(table: Table, line: int, field: str, text: str) -> int:
 
 def _pings(path: Path, tally: Tally, floor_ns: float) -> _Pings:
     table = Table(path)
-    found: list[tuple[int, float, float]] = []
+    answered: list[tuple[int, float, float]] = []
     for number, cell in _cells(table, ("timestamp_start", "packet_loss", "ping_best")):
         tally.total += 1
         loss = table.decimal(number, "packet_loss", cell["packet_loss"], 0, 100) / 100
@@ -83,11 +83,11 @@ def _pings(path: Path, tally: Tally, floor_ns: float) -> _Pings:
         if why is not None:
             tally.add(why, number)
             continue
-        found.append((_time_ns(table, number, "timestamp_start", cell["timestamp_start"]), best, loss))
-    if not found:
+        answered.append((_time_ns(table, number, "timestamp_start", cell["timestamp_start"]), best, loss))
+    if not answered:
         why = tally.summary()
         raise InputError(f"{path}: file: has no answered ping{f': {why}' if why else ''}")
-    start_ns, best_ns, loss = zip(*sorted(found), strict=True)
+    start_ns, best_ns, loss = zip(*sorted(answered), strict=True)
     return _Pings(np.array(start_ns, dtype=np.int64), np.array(best_ns), np.array(loss))
 
 
