@@ -188,20 +188,20 @@ def _unwrapped(source: Source, log: _Log) -> list[int]:
     """Return the numbers without wraps: the first as written, the others nearest to the newest."""
     every_ns = _usual_interval_ns(log)
     unwrapped: list[int] = []
-    newest, newest_ns = log.sequence[0], log.at_ns[0]
-    for written, at_ns in zip(log.sequence, log.at_ns, strict=True):
-        expected = newest
-        if every_ns > 0 and at_ns >= 0 and newest_ns >= 0:
-            passed = (at_ns - newest_ns) / every_ns
+    newest, newest_ns = log.sequence[0], _sent_ns(log, 0)
+    for index, written in enumerate(log.sequence):
+        expected, sent_ns = newest, _sent_ns(log, index)
+        if every_ns > 0 and sent_ns >= 0 and newest_ns >= 0:
+            passed = (sent_ns - newest_ns) / every_ns
             if _LONG < passed < rows.MAX_ROWS:
                 by_time = _nearest(written, newest + round(passed))
                 # Otherwise the clock was set.
-                if abs(by_time - newest - passed) <= max(100, passed / 100):
+                if abs(by_time - newest - passed) <= max(100, passed / 50):
                     expected = by_time
         sequence = _nearest(written, expected)
         unwrapped.append(sequence)
         if sequence >= newest:
-            newest, newest_ns = sequence, at_ns if at_ns >= 0 else newest_ns
+            newest, newest_ns = sequence, sent_ns if sent_ns >= 0 else newest_ns
     return unwrapped
 
 
@@ -210,10 +210,11 @@ def _nearest(written: int, expected: int) -> int:
 
 
 def _usual_interval_ns(log: _Log) -> float:
-    dated = [index for index, at_ns in enumerate(log.at_ns) if at_ns >= 0]
-    sequence = np.array([log.sequence[index] for index in dated], dtype=np.int64)
-    at_ns = np.array([log.at_ns[index] for index in dated], dtype=np.int64)
-    apart_ns = np.diff(at_ns)[np.diff(sequence) % _WRAP == 1]
+    """Return the usual time between two answered probes in a row, 0 if there are none."""
+    answered = np.flatnonzero(np.isfinite(log.rtt_ns))
+    sequence = np.array(log.sequence, dtype=np.int64)[answered]
+    sent_ns = np.array([_sent_ns(log, index) for index in answered.tolist()], dtype=np.int64)
+    apart_ns = np.diff(sent_ns)[np.diff(sequence) % _WRAP == 1]
     usual_ns = np.sort(apart_ns[apart_ns > 0])
     return float(usual_ns[(len(usual_ns) - 1) // 2]) if len(usual_ns) else 0.0
 
