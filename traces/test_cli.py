@@ -63,7 +63,7 @@ def test_check_reads_a_trace_that_a_spreadsheet_saved_and_names_its_lines(monkey
     file.write_bytes(b"\xef\xbb\xbf" + (head + columns + rows).encode())
     assert _run(monkeypatch, "check", file) == 0
     assert capsys.readouterr().out == f"{file}: ok, 2 rows over 0.2 s\n"
-    file.write_bytes(file.read_bytes().replace(b"0,1;20,45", b"0,1;20,05"))
+    file.write_bytes(file.read_bytes().replace(b"0;20,5", b"0;220,5"))
     assert _run(monkeypatch, "check", file) == 1
     assert capsys.readouterr().err.startswith(f"{file}:4: delay_ms: falls faster than time runs")
 

@@ -69,7 +69,7 @@ _KNOWN_PARTS = {
 }
 """Headers with further columns. The dish's throughput is what was used, not the capacity."""
 DEFAULT_BIN_MS = 100
-_PAUSE_NS, _PAUSE_INTERVALS = 60 * NS_PER_S, 10
+_PAUSE_NS, _PAUSE_INTERVALS = 10 * NS_PER_S, 10
 _MAX_TIME_NS = 1 << 62
 
 
@@ -198,7 +198,13 @@ def read(
         raise table.error(number, "file", "has a header and no rows")
     time_ns, line = np.array(times, dtype=np.int64) - times[0], np.array(lines, dtype=np.int64)
     if time_ns[-1] > rows.MAX_PERIOD_S * NS_PER_S:
-        raise table.error(number, time_field, f"more than {rows.MAX_PERIOD_S:g} s after the first row")
+        jump = int(np.argmax(np.diff(time_ns)))
+        raise table.error(
+            int(line[jump + 1]),
+            time_field,
+            f"{np.diff(time_ns)[jump] / NS_PER_S:,.6g} s after the row before: a file must not last more "
+            f"than {rows.MAX_PERIOD_S:g} s (leave out the rows before the clock was set)",
+        )
     tally.total = len(times)
     _remark_pauses(time_ns, line, tally)
     samples = checked(
