@@ -19,6 +19,7 @@ from leogym.envs.frames import FPS, MODES, described
 from leogym.envs.options import scenario_option, scenario_options
 from leogym.envs.reports import FIELDS, ReportReader
 from leogym.envs.scenarios import ScenarioLike
+from leogym.envs.seeding import Rank, apart, rank_of, rank_of_caller
 from leogym.envs.simulation import Options, single_flow
 from leogym.envs.views import Viewing
 from leogym.registration import FLOW_ID
@@ -118,6 +119,9 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
 
     metadata = {"render_modes": list(MODES), "render_fps": FPS}  # noqa: RUF012 (declared so by gymnasium.Env)
 
+    rank: Rank = ()
+    """Of the process that samples; see `envs.seeding`."""
+
     _VIEWS = ("_observation", "_rewards", "_active", "_finished", "_report", "_path")
 
     def __init__(
@@ -132,8 +136,10 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
     ) -> None:
         if hasattr(scenario, "worker_index"):  # RLlib passes its EnvContext, a dict of all arguments
             self.__init__(**cast(Any, scenario))
+            self.rank = rank_of(scenario)
             return
         self.render_mode = render_mode
+        self.rank = rank_of_caller()
         self._simulations = single_flow(
             1, FLOW_ID, scenario=scenario, agent=agent, backend=backend, **options
         )
@@ -163,7 +169,7 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
         ``options={"scenario": …}`` replaces the environment's scenario in this episode only.
         """
         scenario = scenario_option(options)
-        super().reset(seed=seed)
+        super().reset(seed=apart(seed, self.rank))
         self._simulations.reset(0, self.np_random, scenario)
         self._over = False
         return self._observation.copy(), {**self._informed(), **self._simulations.episode(0)}
@@ -226,6 +232,9 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
+    rank: Rank = ()
+    """Of the process that samples; see `envs.seeding`."""
+
     _VIEWS = ("_observations", "_rewards", "_active", "_finished", "_reports")
 
     def __init__(
@@ -243,6 +252,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         **options: Unpack[Options],
     ) -> None:
         self.num_envs = num_envs
+        self.rank = rank_of_caller()
         self._autoreset = parse_mode(autoreset_mode)
         self._limit = parse_limit(max_episode_steps)
         self.metadata = {**self.metadata, "autoreset_mode": self._autoreset}
@@ -291,7 +301,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         if seed is None:
             seeds: Sequence[int | None] = [None] * self.num_envs
         elif isinstance(seed, int):
-            seeds = [seed + index for index in range(self.num_envs)]
+            seeds = [apart(seed + index, self.rank) for index in range(self.num_envs)]
         else:
             seeds = seed
         if len(seeds) != self.num_envs:

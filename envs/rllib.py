@@ -7,7 +7,7 @@ not import this module, because importing RLlib takes seconds.
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 
@@ -15,6 +15,7 @@ from leogym.configs import extras, sampling
 from leogym.configs.sampling import with_learning_flows
 from leogym.envs.flow import FlowEnv
 from leogym.envs.parallel import parallel_env
+from leogym.envs.seeding import apart, rank_of
 from leogym.registration import IDS
 
 with extras.needed_by("leogym.envs.rllib"):
@@ -46,6 +47,7 @@ class MultiFlowEnv(MultiAgentEnv):
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         self._flows = parallel_env(**dict(config or {}))
+        self._rank = rank_of(config)
         self.possible_agents = [*self._flows.possible_agents]
         self.agents = []
         self.observation_spaces = {**self._flows.observation_spaces}
@@ -57,7 +59,7 @@ class MultiFlowEnv(MultiAgentEnv):
         self, *, seed: int | None = None, options: dict | None = None
     ) -> tuple[MultiAgentDict, MultiAgentDict]:
         """Start the next episode; the same ``seed`` gives the same one."""
-        observations, infos = self._flows.reset(seed=seed, options=options)
+        observations, infos = self._flows.reset(seed=apart(seed, self._rank), options=options)
         self.agents = [*self._flows.agents]
         self._late = None
         return {**observations}, {**infos}
@@ -101,6 +103,7 @@ class SingleFlowEnv(FlowEnv):
         if isinstance(scenario, Mapping) and "sampler" in scenario:
             arguments["scenario"] = with_learning_flows(sampling.parse(scenario, "scenario"), 1)
         super().__init__(**arguments)
+        self.rank = rank_of(config)
 
 
 def make(environment_id: str, config: Mapping[str, Any]) -> Any:
@@ -108,7 +111,12 @@ def make(environment_id: str, config: Mapping[str, Any]) -> Any:
 
     With ``num_envs`` among them, RLlib wants the native vector environment.
     """
-    return (gymnasium.make_vec if "num_envs" in config else gymnasium.make)(environment_id, **config)
+    if "num_envs" in config:
+        return gymnasium.make_vec(environment_id, **config)
+    env = gymnasium.make(environment_id, **config)
+    # The caller may be another process than the runner's.
+    cast(FlowEnv, env.unwrapped).rank = rank_of(config)
+    return env
 
 
 # RLlib's registry reaches the processes of a cluster, where nothing else imports this package.

@@ -5,10 +5,12 @@ import signal
 import socket
 import sys
 from functools import partial
+from types import SimpleNamespace
 
 import leosim
 import numpy as np
 import pytest
+import ray
 import torch
 from ray.rllib.core.learner.learner_group import LearnerGroup
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
@@ -19,13 +21,15 @@ from leogym.agents.engines.rllib import algorithms, learner_checkpoint, online
 from leogym.agents.engines.rllib.flow_replay import FlowReplayBuffer
 from leogym.agents.engines.rllib.rewards import FlowRewards, Rewards
 from leogym.agents.engines.test_engines import TINY, exported, observations, rows
+from leogym.agents.export import save_policy
 from leogym.agents.training import registry
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import build
 from leogym.agents.training.stopping import Stop, Stopped
 from leogym.agents.training.test_stopping import Looks
 from leogym.configs.errors import InputError
-from leogym.envs.rllib import SingleFlowEnv
+from leogym.envs import seeding
+from leogym.envs.rllib import MultiFlowEnv, SingleFlowEnv
 
 pytestmark = pytest.mark.xdist_group("ray")
 
@@ -160,13 +164,28 @@ def test_ppo_learns_in_as_many_processes_as_sample_until_one_is_killed(tmp_path,
 
 
 @pytest.mark.usefixtures("_ray_once")
-def test_each_flow_may_have_a_policy_of_its_own(tmp_path, weights):
+def test_each_flow_may_have_a_policy_of_its_own(tmp_path, weights, monkeypatch):
+    said, save = [], online.save
+
+    def saved(algorithm, *rest):
+        env = MultiFlowEnv({"scenario": COME_AND_GO})
+        with pytest.raises(InputError) as caught:
+            save_policy(algorithm, tmp_path / "none", env)
+        said.append(str(caught.value))
+        save_policy(algorithm.get_module("flow_1"), tmp_path / "second", env)
+        save(algorithm, *rest)
+
+    monkeypatch.setattr(online, "save", saved)
     run = trained("ppo", tmp_path / "run", 64, policies="separate")
+    call = 'save_policy(algorithm.get_module("flow_0"), folder, env)'
+    assert said[-1] == f"model: has the modules flow_0, flow_1: pass one of them, as in {call}"
     first, second = (leosim.Policy.load(str(run.path / "policies" / f"flow_{slot}")) for slot in (0, 1))
     for slot, policy in enumerate((first, second)):
         np.testing.assert_allclose(policy.act(observations()), weights[-1][f"flow_{slot}"], atol=1e-5)
     assert np.abs(first.act(observations()) - second.act(observations())).max() > 1e-3
     np.testing.assert_allclose(exported(run), first.act(observations()), atol=1e-6)
+    by_hand = leosim.Policy.load(str(tmp_path / "second"))
+    np.testing.assert_allclose(by_hand.act(observations()), second.act(observations()), atol=1e-5)
 
 
 @pytest.mark.usefixtures("_ray_once")
@@ -188,6 +207,22 @@ def test_a_run_that_is_stopped_has_a_checkpoint_and_one_that_cannot_be_read_is_o
     with pytest.raises(InputError, match=r"learner\.pt: cannot be read: ") as caught:
         trained("ppo", tmp_path / "run", 64, resume=True)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("_ray_once")
+def test_ray_gives_a_runner_that_it_restarts_another_rank():
+    @ray.remote(max_restarts=1, max_task_retries=-1)
+    class Runner:
+        def rank(self):
+            return os.getpid(), seeding.rank_of(SimpleNamespace(worker_index=2))
+
+    runner = Runner.remote()
+    process, rank = ray.get(runner.rank.remote())
+    assert rank == (2,)
+    os.kill(process, signal.SIGKILL)
+    _, (worker, *random) = ray.get(runner.rank.remote())
+    assert worker == 2
+    assert len(random) == 4
 
 
 def test_a_replay_buffer_takes_agents_that_join_with_the_last_step_of_a_fragment():

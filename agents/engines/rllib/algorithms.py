@@ -7,7 +7,6 @@ import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import numpy as np
 from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.algorithms.appo import APPOConfig
@@ -27,6 +26,7 @@ from leogym.agents.engines.rllib.rewards import FlowRewards
 from leogym.agents.engines.settings import Sb3Settings
 from leogym.agents.training.settings import TrainSettings
 from leogym.envs.rllib import MultiFlowEnv, SingleFlowEnv
+from leogym.envs.seeding import mixed
 
 if TYPE_CHECKING:
     from ray.rllib.algorithms.dreamerv3 import DreamerV3Config
@@ -303,7 +303,7 @@ def make_config(settings: TrainSettings, steps: int) -> AlgorithmConfig:
         .fault_tolerance(restart_failed_env_runners=True)
         .debugging(
             # A resumed run must not repeat the run's first episodes.
-            seed=int(np.random.SeedSequence([settings.seed, steps]).generate_state(1)[0] >> 1),
+            seed=mixed([settings.seed, steps], bits=31),
             log_level="ERROR",
         )
     )

@@ -18,12 +18,12 @@ from leogym.agents.engines.sb3.algorithm import Algorithm, make_environment
 from leogym.agents.engines.settings import Sb3Settings
 from leogym.configs.atomic import sync_folder
 from leogym.configs.errors import InputError
+from leogym.envs.seeding import mixed
 
 
 def seed_episodes(environment: VecEnv, settings: Sb3Settings, steps: int, rank: int) -> int:
     """Seed the episodes of process ``rank`` after ``steps``, so that none repeats; return the seed."""
-    entropy = [settings.seed, steps, rank] if rank else [settings.seed, steps]
-    seed = int(np.random.SeedSequence(entropy).generate_state(1)[0] >> 1)
+    seed = mixed([settings.seed, steps, *([rank] if rank else [])], bits=31)
     environment.seed(seed)
     return seed
 
