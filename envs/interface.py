@@ -1,41 +1,32 @@
-"""The environment behind wrappers and vectors of other libraries, and its control loop."""
+"""What other packages may know of an environment of this one: its control loop, and its simulations."""
 
 from collections.abc import Mapping
 from typing import Any
 
-import gymnasium
-
 from leogym.configs.errors import InputError
 
 
-def first_environment(env: Any) -> Any:
-    """Return the first sub-environment of a vector, and ``env`` itself if it is none.
+def simulations(env: Any) -> Any:
+    """Return the `envs.simulation.Simulations` of ``env``; None if it is not an environment of this package.
 
-    Knows the vectors of Gymnasium and of Stable-Baselines3 that hold their environments in this process, and
-    wrappers around them.
+    Wrappers and vectors of other libraries around one are none.
     """
-    while True:
-        if members := getattr(env, "envs", None):
-            env = members[0]
-        elif inner := getattr(env, "venv", None):
-            env = inner
-        elif isinstance(env, gymnasium.vector.VectorWrapper):
-            env = env.env
-        else:
-            return env
+    own = getattr(env, "__dict__", {})
+    return own.get("_simulations") or getattr(own.get("_flows"), "_simulations", None)
+
+
+def is_environment(env: Any) -> bool:
+    """Return whether ``env`` itself is an environment of this package."""
+    return simulations(env) is not None
 
 
 def control_loop(env: Any) -> Mapping[str, Any]:
     """Return the arguments of the control loop of ``env``: ``agent``, ``interval_ms``, ``reward`` and so on.
 
-    ``env`` is an environment of this package, or wrappers or a vector around one.
-
     Raises:
-        InputError: there is none of ours behind it.
+        InputError: ``env`` is not an environment of this package.
     """
-    inner = first_environment(env)
-    inner = getattr(inner, "unwrapped", inner)
-    simulations = getattr(inner, "_simulations", None)
-    if simulations is None:
-        raise InputError(f"env: {type(inner).__name__}: is not an environment of this package")
-    return simulations.arguments
+    inside = simulations(env)
+    if inside is None:
+        raise InputError(f"env: {type(env).__name__}: is not an environment of this package")
+    return inside.arguments

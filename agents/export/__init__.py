@@ -8,8 +8,9 @@ from typing import Any
 
 import leosim
 
-from leogym.agents.export import onnx_file
-from leogym.agents.export.models import actor_of
+from leogym.agents.export import comparison, onnx_file
+from leogym.agents.export.layers import Copies
+from leogym.agents.export.models import actor_of, environment_of
 from leogym.agents.export.network import Actor
 from leogym.agents.training.run_folder import SPEC_VERSION
 from leogym.configs.atomic import write_atomically
@@ -56,7 +57,8 @@ def save_policy(
         InputError: the model or a wrapper is unknown, nothing says the specification, or the network does not
             fit it. Nothing is written then.
     """
-    actor = actor_of(model, env, dict(states or {}))
+    env, copies = environment_of(model, env), Copies()
+    actor = actor_of(model, env, copies, dict(states or {}))
     arguments = {"agent": agent, "interval_ms": interval_ms}
     for name, given in arguments.items():
         if given is None:
@@ -74,12 +76,23 @@ def save_policy(
         "interval_ms": float(arguments["interval_ms"]),
         **({"provenance": dict(provenance)} if provenance else {}),
     }
-    network = onnx_file.write(actor, probe.observation_dim)
-    return _checked(Path(folder), network, description, actor)
+    try:
+        network = onnx_file.write(actor, probe.observation_dim)
+    except InputError:
+        raise
+    except Exception as error:  # torch and the libraries raise exceptions of any type
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        takes = f"cannot be run on a batch of observations of {probe.observation_dim} numbers alone"
+        raise InputError(
+            f"model: {type(model).__name__}: {takes} ({type(error).__name__}: {reason})"
+        ) from None
+    return _checked(Path(folder), network, description, actor, env, copies)
 
 
-def _checked(folder: Path, network: bytes, description: Mapping[str, Any], actor: Actor) -> Path:
-    """Write the folder if its policy acts as ``actor`` does."""
+def _checked(
+    folder: Path, network: bytes, description: Mapping[str, Any], actor: Actor, env: Any, copies: Copies
+) -> Path:
+    """Write the folder if its policy acts as ``actor`` does, and as the model does in its environment."""
     with tempfile.TemporaryDirectory() as name:
         draft = Path(name)
         files = {"policy.onnx": network, "policy.json": (json.dumps(description, indent=2) + "\n").encode()}
@@ -95,6 +108,8 @@ def _checked(folder: Path, network: bytes, description: Mapping[str, Any], actor
             f"policy.onnx: actions differ by {difference:g} from the model's: the network must give the same "
             "action for the same observation, from weights alone"
         )
+    if env is not None:
+        comparison.require_same(policy, actor, env, copies)
     folder.mkdir(parents=True, exist_ok=True)
     for file, content in files.items():
         write_atomically(folder / file, content)

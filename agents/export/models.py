@@ -1,7 +1,6 @@
 """The networks of each library: what they take, and how their outputs become an action."""
 
 import copy
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,32 +11,48 @@ from gymnasium import spaces
 from torch import Tensor, nn
 
 from leogym.agents.export import wrappers
+from leogym.agents.export.layers import Copies, innermost
 from leogym.agents.export.network import Actor, Best, Clipped, Network, Scaled
 from leogym.configs.errors import InputError
 from leogym.envs.interface import control_loop
 
+SB3 = {"stable_baselines3", "sb3_contrib"}
 
-def actor_of(model: Any, env: Any, states: dict[str, tuple[int, ...]]) -> Actor:
-    """Return ``model`` as an `Actor`; see `agents.export.save_policy`."""
+
+def environment_of(model: Any, env: Any) -> Any:
+    """Return the environment of an id, the one that ``model`` was trained in if ``env`` is None, or None."""
     if isinstance(env, str):
-        env = gymnasium.make(env)
-    library = {base.__module__.partition(".")[0] for base in type(model).__mro__}
-    if library & {"stable_baselines3", "sb3_contrib"}:
+        return gymnasium.make(env)
+    if env is None and _libraries(model) & SB3:
+        from leogym.agents.export import stable_baselines3
+
+        return stable_baselines3.environment(model)
+    return env
+
+
+def actor_of(model: Any, env: Any, copies: Copies, states: dict[str, tuple[int, ...]]) -> Actor:
+    """Return ``model`` as an `Actor`; see `agents.export.save_policy`.
+
+    ``copies`` are those of ``env``, which may be None.
+    """
+    library = _libraries(model)
+    if library & SB3:
         from leogym.agents.export import stable_baselines3 as source
 
-        env = source.environment(model) if env is None else env
         network = source.network(model)
     elif "ray" in library or isinstance(model, str | Path):
         from leogym.agents.export import rllib as source
 
-        network = source.network(model)
+        network = source.network(model, env)
     elif isinstance(model, nn.Module):
         network = module_network(model, env, states)
     else:
         raise InputError(f"model: {type(model).__name__}: is of no library that is known here")
     network.module.eval()
-    before, after = ([], []) if env is None else wrappers.steps(env)
-    arguments: Mapping[str, Any] = {} if env is None else control_loop(env)
+    if env is None:
+        return Actor(network, [], [], {})
+    before, after = wrappers.steps(env, copies)
+    arguments = control_loop(innermost(env))
     if arguments.get("normalize_observations"):
         before.insert(0, nn.Softsign())
     return Actor(network, before, after, arguments)
@@ -72,8 +87,14 @@ def on_cpu(module: nn.Module) -> Any:
     return copy.deepcopy(module).cpu().eval()
 
 
+def _libraries(model: Any) -> set[str]:
+    return {base.__module__.partition(".")[0] for base in type(model).__mro__}
+
+
 def single_action_space(env: Any) -> spaces.Space[Any]:
-    """Return the action space of one environment of ``env``."""
+    """Return the action space of one environment or agent of ``env``."""
+    if agents := getattr(env, "possible_agents", None):
+        return env.action_spaces[agents[0]]
     return getattr(env, "single_action_space", None) or env.action_space
 
 

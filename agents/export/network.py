@@ -12,6 +12,9 @@ from torch import Tensor, nn
 Forward = Callable[..., tuple[Tensor, ...]]
 """From the observation (batch, n) and the states to the action (batch, m) and the next states."""
 
+Predict = Callable[[NDArray[np.float32], Any], tuple[NDArray[Any], Any]]
+"""From an observation (n,) and the memory, None at first, to the environment's action and the next memory."""
+
 
 class Standardized(nn.Module):
     """Running statistics: ``clip((x - mean) / sqrt(variance + epsilon), -bound, bound)``."""
@@ -91,6 +94,8 @@ class Network:
     """Steps from its outputs to the environment's action, such as squashing."""
     states: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """Name and shape of each state in a batch of one, initially zeros."""
+    predict: Predict | None = None
+    """The library's own way from an observation to an action, where it has one."""
 
 
 class Actor(nn.Module):
@@ -112,9 +117,11 @@ class Actor(nn.Module):
     ) -> None:
         super().__init__()
         self.network, self.states, self.arguments = network.module, network.states, dict(arguments)
-        self._forward = network.forward
+        self._forward, self._own, self._predict = network.forward, network.after, network.predict
         self.before = nn.Sequential(*before)
-        self.after = nn.Sequential(*network.after, *after, nn.Hardtanh(-1.0, 1.0))
+        self.passed_on = nn.Sequential(*after, nn.Hardtanh(-1.0, 1.0))
+        """From an action of the network to the simulator's."""
+        self.after = nn.Sequential(*network.after, *self.passed_on)
         self.eval()
 
     def forward(self, observation: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
@@ -122,3 +129,15 @@ class Actor(nn.Module):
         action, *following = self._forward(self.before(observation), *states)
         action = self.after(action)
         return (action.reshape(observation.shape[0], -1), *following)
+
+    def predict(self, seen: NDArray[np.float32], memory: Any) -> tuple[NDArray[Any], Any]:
+        """Return what the library does with an observation (n,) of its environment; see `Predict`."""
+        if self._predict is not None:
+            return self._predict(seen, memory)
+        if memory is None:
+            memory = [torch.zeros(shape) for shape in self.states.values()]
+        with torch.no_grad():
+            action, *following = self._forward(torch.from_numpy(seen[None]), *memory)
+            if self._own and isinstance(self._own[0], Best):
+                return action[0].argmax().numpy(), following
+            return nn.Sequential(*self._own)(action)[0].reshape(-1).numpy(), following

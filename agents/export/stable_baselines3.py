@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import numpy as np
 import torch
 from gymnasium import spaces
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from leogym.agents.export.models import clipped, discrete_actions, unsquashed
-from leogym.agents.export.network import Network
+from leogym.agents.export.network import Network, Predict
 from leogym.configs.errors import InputError
 
 
@@ -26,15 +28,21 @@ def network(model: Any) -> Network:
         after = discrete_actions(space)
     else:
         raise InputError(f"model: action space {space}: must be Box or Discrete")
+
+    def predict(seen: NDArray[np.float32], memory: Any) -> tuple[NDArray[Any], Any]:
+        begins = np.array([memory is None])
+        action, memory = model.predict(seen[None], state=memory, episode_start=begins, deterministic=True)
+        return np.asarray(action[0]), memory
+
     if hasattr(policy, "lstm_actor"):
-        return _recurrent(policy, after)
+        return _recurrent(policy, after, predict)
 
     def forward(x: Tensor) -> tuple[Tensor, ...]:
         if isinstance(space, spaces.Discrete):
             return (policy.q_net(x) if hasattr(policy, "q_net") else _logits(policy.get_distribution(x)),)
         return (policy._predict(x, deterministic=True),)
 
-    return Network(policy, forward, after)
+    return Network(policy, forward, after, predict=predict)
 
 
 def _copy(trained: Any) -> Any:
@@ -45,7 +53,7 @@ def _copy(trained: Any) -> Any:
     return policy.to("cpu")
 
 
-def _recurrent(policy: Any, after: list[Any]) -> Network:
+def _recurrent(policy: Any, after: list[Any], predict: Predict) -> Network:
     """Return a policy of RecurrentPPO, whose states are those of its LSTM."""
     cell = policy.lstm_actor
     shape = (cell.num_layers, 1, cell.hidden_size)
@@ -57,7 +65,7 @@ def _recurrent(policy: Any, after: list[Any]) -> Network:
         action = _logits(distribution) if discrete else distribution.get_actions(deterministic=True)
         return action, hidden, memory
 
-    return Network(policy, forward, after, {"hidden": shape, "cell": shape})
+    return Network(policy, forward, after, {"hidden": shape, "cell": shape}, predict)
 
 
 def _logits(distribution: Any) -> Tensor:

@@ -260,9 +260,12 @@ def test_what_cannot_be_exported_is_named_and_nothing_is_written(tmp_path):
     assert error(network, out) == "agent: missing: pass it, or the environment of the training as env"
     assert error("nowhere", out, env).startswith("model: nowhere: is not the folder of a checkpoint")
     assert error(object(), out, env) == "model: object: is of no library that is known here"
-    double = wrappers.TransformObservation(env, lambda seen: 2 * seen, env.observation_space)
+    root = wrappers.TransformObservation(env, np.sqrt, env.observation_space)
     said = "env: TransformObservation: changes observations in a way that cannot be exported"
-    assert error(network, out, double) == said
+    assert error(network, out, root) == f"{said}: make it the first layer of the network"
+    assert error(nn.Linear(9, 1), out, env).startswith(
+        "model: Linear: cannot be run on a batch of observations of 50 "
+    )
     assert "FrameStackObservation: changes observations" in error(
         network, out, wrappers.FrameStackObservation(env, 2)
     )
