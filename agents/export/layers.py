@@ -152,8 +152,8 @@ class Copies:
             # Members of its class, which Stable-Baselines3 keeps in each wrapper.
             shared = name == "class_attributes"
             made.__dict__[name] = value if shared else _copied(value, env, dict(known))
-        for flag in ("_update_running_mean", "training"):  # of Gymnasium and Stable-Baselines3
-            if flag in vars(made):
+        if "obs_rms" in vars(made):
+            for flag in {"_update_running_mean", "training"} & vars(made).keys():
                 made.__dict__[flag] = False
         return made
 

@@ -136,14 +136,14 @@ class Probe:
         self.inner: spaces.Space[Any] = single(inner.action_space, inner)
         self.size = int(np.prod(self.tape.shown.shape[1:] if self._batched else self.tape.shown.shape))
         self._rows = self.tape.shown.shape[0] if self._batched else 1
-        self._calm = _quiet(self._env.action_space, inner.num_envs if self._vec else None)
         self._random = np.random.default_rng(1)
         self._calls = 0
 
     def seen(self, observation: Numbers) -> Numbers:
         """Return what the wrapper makes of ``observation`` (n,) in a step, or now and then in a reset.
 
-        In a vector it is that of each environment in turn, and others have other observations.
+        In a vector it is that of each environment in turn, and others have other observations. Actions are
+        random, so that observations that depend on them are seen.
         """
         begins, row = self._calls % RESET_EVERY == 0, self._calls % self._rows
         self._calls += 1
@@ -153,18 +153,22 @@ class Probe:
             self.tape.shown[row] = observation.reshape(shape[1:])
         else:
             self.tape.shown = observation.reshape(shape)
-        out = np.asarray(self._reset() if begins else self._step(self._calm), np.float64)
+        out = np.asarray(self._reset() if begins else self._step(self._actions()), np.float64)
         if out.shape != shape:
             self.refuse(OBSERVATIONS)
         return (out[row] if self._batched else out).reshape(-1)
 
     def acted(self, action: NDArray[Any]) -> NDArray[Any]:
-        """Return what reaches the environment of ``action``, an action of one environment."""
+        """Return what reaches the environment of ``action``, an action of one environment.
+
+        Observations are random, so that actions that depend on them are seen.
+        """
         action, row = np.asarray(action, self.outer.dtype), self._calls % self._rows
         self._calls += 1
         self.tape.actions.clear()
+        self.tape.shown = self._random.normal(0.0, SCALES[self._calls % len(SCALES)], self.tape.shown.shape)
         if self._batched:
-            given = np.array(self._calm)
+            given = self._actions()
             given[row] = action
             self._step(given)
         else:
@@ -178,6 +182,13 @@ class Probe:
     def refuse(self, reason: str) -> None:
         """Raise the `InputError` that names the wrapper and ``reason``."""
         raise InputError(f"env: {self._layer.name}: {reason}")
+
+    def _actions(self) -> Any:
+        rows = (self._rows,) if self._batched else ()
+        if not isinstance(self.outer, spaces.Box):
+            return self._random.integers(0, getattr(self.outer, "n", 1), (*rows, *(self.outer.shape or ())))
+        low, high = np.maximum(self.outer.low, -1.0), np.minimum(self.outer.high, 1.0)
+        return self._random.uniform(low, high, (*rows, *self.outer.shape)).astype(self.outer.dtype)
 
     def _reset(self) -> Any:
         out = self._env.reset()

@@ -265,6 +265,26 @@ class Averaged(gymnasium.ObservationWrapper):
         return self.mean
 
 
+class Cautious(gymnasium.Wrapper):
+    """Acts less where it saw much."""
+
+    def reset(self, **arguments):
+        self.last, info = self.env.reset(**arguments)
+        return self.last, info
+
+    def step(self, action):
+        self.last, *rest = self.env.step(action * (HALF if self.last.mean() > 0.3 else 1))
+        return self.last, *rest
+
+
+class Echo(gymnasium.Wrapper):
+    """Shows the action in the observation."""
+
+    def step(self, action):
+        seen, *rest = self.env.step(action)
+        return seen + TENTH * action, *rest
+
+
 class Root(gymnasium.ObservationWrapper):
     def observation(self, observation):
         return np.sign(observation) * np.sqrt(np.abs(observation))
@@ -345,6 +365,8 @@ class Doubled(gymnasium.vector.VectorWrapper):
         (flow, Squared, "refused"),
         (flow, Twice, "refused"),
         (flow, Averaged, "refused"),
+        (flow, Cautious, "refused"),
+        (flow, Echo, "refused"),
         (flow, Root, "refused"),
         (flow, Mixed, "refused"),
         (flow, Noise, "refused"),
