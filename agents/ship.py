@@ -80,7 +80,7 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
 
 def _name_ranges(description: Path, settings: dict[str, Any]) -> None:
     """Add the known ranges to a policy.json that lacks them."""
-    said = json.loads(description.read_text())
+    said = json.loads(description.read_text(encoding="utf-8"))
     if "known_ranges" in said:
         return
     preset = CONFIGS / f"{settings.get('agent')}.yaml"

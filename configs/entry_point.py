@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-from leogym.configs import signals, streams
+from leogym.configs import home, signals, streams
 
 
 def run(module: str, *arguments: str) -> int:
@@ -19,6 +19,7 @@ def started(command: Callable[[], int]) -> int:
     `configs.errors.reports_input_errors` handles more, but its imports take time.
     """
     streams.prepare()
+    home.prepare()
     with signals.handled():
         try:
             status = command()

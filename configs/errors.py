@@ -11,7 +11,7 @@ from typing import NoReturn, ParamSpec
 from leosim import InputError as InputError  # Rust and Python raise the same class
 from pydantic import ValidationError
 
-from leogym.configs import signals, streams
+from leogym.configs import home, signals, streams
 from leogym.configs.atomic import FULL
 from leogym.configs.nearest import nearest
 
@@ -73,6 +73,7 @@ def reports_input_errors(main: Callable[Arguments, int]) -> Callable[Arguments, 
     @functools.wraps(main)
     def wrapped(*arguments: Arguments.args, **named: Arguments.kwargs) -> int:
         streams.prepare()
+        home.prepare()
         with signals.handled():
             try:
                 return _flushed(main, *arguments, **named)
@@ -89,6 +90,10 @@ def reports_input_errors(main: Callable[Arguments, int]) -> Callable[Arguments, 
                 if error.errno in FULL:
                     exit_2(f"a file cannot be written: {error.strerror}")
                 raise
+            except UnicodeEncodeError as error:
+                streams.flush()
+                text = printable(str(error.object))[:MOST_SHOWN]
+                exit_2(f"{text}: cannot be encoded as {error.encoding}: set a UTF-8 locale: LC_ALL=C.UTF-8")
             except MemoryError as error:
                 exit_2(f"not enough memory: {error}")
             except KeyboardInterrupt as interrupt:

@@ -22,6 +22,8 @@ NUMBERS = (signal.SIGINT, signal.SIGTERM)
 GRACE_S = 1.5
 """Time to clean up after the first signal, unless the command asks for more with `on_interrupt`."""
 LINE = "interrupted"
+_STOP = b"\0"
+"""Ends the thread; no signal has this number."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -66,8 +68,10 @@ class _Watch:
             signal.signal(number, handler if self.number is None else signal.SIG_DFL)
         signal.set_wakeup_fd(self._wakeup_before)
         if self.number is None:
-            os.close(self._writer)
+            os.write(self._writer, _STOP)  # not a close: a forked process may have the pipe, too
             self._thread.join()
+            os.close(self._writer)
+            os.close(self._reader)
 
     def print_line(self, write: Callable[[str], object]) -> None:
         """Write the command's line, once."""
@@ -87,8 +91,7 @@ class _Watch:
             if not select.select([self._reader], [], [], left_s)[0]:
                 self._leave(first or signal.SIGTERM)
             numbers = os.read(self._reader, 64)
-            if not numbers:
-                os.close(self._reader)
+            if _STOP in numbers:
                 return
             for number in numbers:
                 # Code that installs its own handler, such as training, ends by itself.

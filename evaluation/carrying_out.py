@@ -7,6 +7,7 @@ from contextlib import closing
 
 from rich.console import Console
 
+from leogym.configs import signals
 from leogym.evaluation.cache.folder import Folder
 from leogym.evaluation.cache.taking import Taking
 from leogym.evaluation.papers import suites as papers
@@ -16,6 +17,10 @@ from leogym.evaluation.runs import execute
 from leogym.evaluation.runs.backends import backend
 from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.runs.progress import Shown
+
+SIMULATOR = "simulator"
+CLEAN_UP_S = 30.0
+"""Time to remove what runs on Linux made on the host, such as interfaces and daemons, after a signal."""
 
 
 def carry_out(
@@ -38,6 +43,8 @@ def carry_out(
     if not missing:
         return 0
     kind = backend(missing[0].backend)
+    if missing[0].backend != SIMULATOR:
+        signals.on_interrupt(grace_s=CLEAN_UP_S)
     unseen = {
         one.run_id
         for one in (missing if options.series == "first" else [])

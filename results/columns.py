@@ -38,4 +38,4 @@ def _columns(table: str) -> list[tuple[str, str, str, str]]:
 
 if __name__ == "__main__":
     page = Path(sys.argv[1])
-    write_atomically(page, updated(page.read_text()).encode())
+    write_atomically(page, updated(page.read_text(encoding="utf-8")).encode())

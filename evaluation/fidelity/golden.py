@@ -73,7 +73,7 @@ def shipped() -> list[Golden]:
 def read(path: Path) -> Golden:
     """Read a golden file, or raise an `InputError`."""
     try:
-        data = json.loads(path.read_text())
+        data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (FORMAT, VERSION):

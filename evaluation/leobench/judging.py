@@ -305,7 +305,7 @@ def _tier_version(tier: Tier) -> str | None:
 
 def _processor() -> str:
     try:
-        text = Path("/proc/cpuinfo").read_text()
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return platform.processor() or platform.machine()
     found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)

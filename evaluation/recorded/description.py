@@ -135,11 +135,10 @@ def read(folder: Path) -> dict[str, Any]:
 
 def encode(description: dict[str, Any]) -> bytes:
     """Return the bytes of ``run.json``, which hold their own digest."""
-    sealed = {
-        DIGEST_KEY: digests.UNSEALED,
-        **{key: description[key] for key in description if key != DIGEST_KEY},
-    }
-    return digests.seal((json.dumps(sealed, indent=2, ensure_ascii=False) + "\n").encode())
+    others = {key: value for key, value in description.items() if key != DIGEST_KEY}
+    text = json.dumps({DIGEST_KEY: digests.UNSEALED, **others}, indent=2, ensure_ascii=False)
+    # Bytes of a file name that are not UTF-8 become escapes, which JSON reads back.
+    return digests.seal(f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
 def merge(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:

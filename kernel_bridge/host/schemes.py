@@ -10,7 +10,7 @@ _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 def available() -> list[str]:
     """Return the schemes that flows can use: the kernel's (with loaded modules and eBPF programs) and udp."""
     try:
-        names = _AVAILABLE.read_text().split()
+        names = _AVAILABLE.read_text(encoding="utf-8").split()
     except OSError:
         names = []
     return [*sorted(name for name in names if not name.startswith(OURS)), DATAGRAMS]

@@ -197,7 +197,7 @@ def _last(serial: Path) -> str:
         # QEMU delays or drops output that it cannot write, without a message.
         return f"{serial.parent.parent}: no space left on this disk"
     try:
-        lines = serial.read_text(errors="replace").splitlines()
+        lines = serial.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return "its console log is empty"
     plain = [re.sub(r"^\[ *[\d.]+\] ", "", line).strip() for line in lines]

@@ -146,7 +146,7 @@ def uplink_events(log: Path) -> pl.DataFrame:
 
 def header_of(log: Path) -> dict[str, Any]:
     """Return the first line of mm-leo's log."""
-    with log.open() as file:
+    with log.open(encoding="utf-8") as file:
         return json.loads(file.readline().removeprefix("# "))
 
 

@@ -42,7 +42,7 @@ def read_log(path: Path) -> TunnelLog:
         InputError: the log cannot be read or breaks the format; one line names the file, line and rule.
     """
     try:
-        with path.open(errors="replace") as file:
+        with path.open(encoding="utf-8", errors="replace") as file:
             first = file.readline().rstrip("\n")
             direction, command, began_ns = _header(path, first)
             rows = _rows(path)
@@ -102,7 +102,7 @@ def _rows(path: Path) -> pl.DataFrame:
 
 def _wrong_line(path: Path) -> str:
     """Return the place of the first line that breaks the format."""
-    with path.open(errors="replace") as file:
+    with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):
             if line.startswith("#"):
                 continue

@@ -143,7 +143,7 @@ def _make_folder(path: Path) -> None:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     try:
-        lock = path.open("w")
+        lock = path.open("w", encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: LEOGYM_CACHE: cannot be written: {error.strerror}") from None
     with lock:
