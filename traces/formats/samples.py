@@ -65,6 +65,8 @@ def checked(
         for field, column in values.items()
     }
     known_delays = [field for field in (*DELAYS_NS, *ONE_WAY) if field in values]
+    if all_lost.all():
+        raise InputError(f"{path}: loss: every probe was lost")
     if not known_delays:
         return Samples(path, time_ns, line, values, lost, np.zeros(len(time_ns), dtype=bool))
     _check_signs(path, line, values)

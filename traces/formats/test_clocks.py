@@ -178,6 +178,7 @@ def test_impossible_and_missing_values_of_a_csv_hold_the_last_ones(tmp_path):
         ("time_s,rtt_ms\n0,\n1,-1\n", r"rtt_ms: nothing is measured: .* 1 of 2 samples has no RTT"),
         ("time_s,rtt_ms,uplink_mbps\n0,20,\n", r"uplink_mbps: has no value in any row"),
         ("time_s,rtt_ms\n5,20\n6,20\n1700000000,20\n", r":4: time_s: 1\.7e\+09 s after the row before"),
+        ("time_s,loss_percent\n0,100\n1,100\n", r"x\.csv: loss: every probe was lost"),
         ("time_s,rtt_ms\n,20\n", r":2: time_s: must be a time, not ''"),
         ("time_utc,rtt_ms\nnoon,20\n", r":2: time_utc: must be ISO 8601, such as"),
         (
@@ -188,7 +189,7 @@ def test_impossible_and_missing_values_of_a_csv_hold_the_last_ones(tmp_path):
 )
 def test_a_csv_without_measurements_is_refused(tmp_path, text, error):
     with pytest.raises(InputError, match=error):
-        _csv(tmp_path, text)
+        _csv(tmp_path, text, delay_ms=None if "_ms" in text else 20.0)
 
 
 def test_a_pause_of_a_csv_is_told(tmp_path):
