@@ -52,7 +52,7 @@ def checked(
     everything = [column * LOSSES[field] >= 1 for field, column in values.items() if field in LOSSES]
     all_lost = np.logical_or.reduce([np.zeros(len(time_ns), dtype=bool), *everything])
     lost = {
-        field: all_lost | (column < 0 if field in DELAYS_NS and field != "delay_ms" else column == LOST)
+        field: column < 0 if field in DELAYS_NS and field != "delay_ms" else column == LOST
         for field, column in values.items()
         if field in (*DELAYS_NS, *ONE_WAY, *LOST_FLAGS)
     }

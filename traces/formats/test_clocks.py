@@ -81,6 +81,16 @@ def test_a_step_of_irtts_wall_clock_does_not_count(tmp_path, monotonic):
     ]
 
 
+def test_irtts_one_way_delays_across_a_step_of_a_clock_are_unknown(tmp_path):
+    trips = [_trip(number, number / 100, monotonic_s=1 + number / 100) for number in range(9)]
+    # The client's clock is set ahead by 5 s between sending and the answer.
+    trips[4]["delay"]["receive"] += 5 * NS_PER_S
+    measured, notes = _irtt(tmp_path, trips)
+    assert np.flatnonzero(np.isnan(measured.uplink_ns)).tolist() == [4]
+    assert set(measured.rtt_ns.tolist()) == {40e6}
+    assert notes == ["log: 1 of 9 probes was under way when a wall clock was set: one-way delays unknown"]
+
+
 def test_irtts_clocks_that_drift_apart_leave_half_the_round_trip(tmp_path):
     trips = [_trip(number, number, ahead_ms=number - 50, monotonic_s=1 + number) for number in range(100)]
     measured, notes = _irtt(tmp_path, trips)
