@@ -48,10 +48,16 @@ class Pool(ProcessPoolExecutor):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None:
-            for process in self._mine():
-                process.kill()
-        super().__exit__(kind, error, trace)
+        if kind is None:
+            super().__exit__(kind, error, trace)
+            return
+        # First the shutdown: of futures that are cancelled, the pool's thread would else fail to say why.
+        processes = self._mine()
+        self.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.join()
 
     def _mine(self) -> set[Any]:
         return set(multiprocessing.active_children()) - self._others

@@ -42,6 +42,19 @@ def pair(tmp_path: Path) -> str:
     return str(path)
 
 
+def test_a_trace_file_that_changes_before_a_resume_is_refused(tmp_path: Path) -> None:
+    trace, scenario = tmp_path / "short.csv", tmp_path / "one.yaml"
+    trace.write_text(TRACE)
+    scenario.write_text(
+        f"duration_s: 1\nlinks: {{l: {{trace: {trace}}}}}\nflows: [{{scheme: $scheme, route: [l]}}]\n"
+    )
+    arguments = [str(scenario), "--schemes", "cubic", "--repeats", "1", "--out", str(tmp_path / "out")]
+    cli.run(arguments)
+    trace.write_text(TRACE.replace("0,5,10,10", "0,7,10,10"))
+    with pytest.raises(InputError, match=r"--resume: has another setup: .*short\.csv: path trace: "):
+        cli.run([*arguments, "--resume"])
+
+
 def test_a_scenario_file_gives_every_output_and_the_reports_path_last(
     tmp_path: Path, pair: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
