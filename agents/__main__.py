@@ -9,6 +9,7 @@ from leogym.agents import ship
 from leogym.agents.published import actors
 from leogym.agents.search import options as search
 from leogym.agents.worst_cases import options as worst_cases
+from leogym.configs import extras
 from leogym.configs.command_line import OneLineParser
 from leogym.configs.errors import reports_input_errors
 
@@ -99,7 +100,8 @@ def run(arguments: list[str], program: str = PROGRAM) -> int:
     if flags.command == "import":
         out = flags.out or Path("runs") / f"{flags.scheme}-published"
         if flags.scheme == "sage":
-            from leogym.agents.published import sage  # here, because PyTorch takes a second to import
+            with extras.needed_by("agents import sage"):
+                from leogym.agents.published import sage  # here, because PyTorch takes a second to import
 
             folder = sage.import_policy(flags.checkpoint, out)
         else:
@@ -113,7 +115,9 @@ def run(arguments: list[str], program: str = PROGRAM) -> int:
         print(f"table: {table}  plot: {plot}")
         return 0
     if flags.command == "search":
-        return importlib.import_module(SEARCH).run(flags)
+        with extras.needed_by("agents search"):
+            searching = importlib.import_module(SEARCH)
+        return searching.run(flags)
     if flags.command == "worst-cases":
         from leogym.agents.worst_cases import command  # here, so that an import needs no compiled module
 

@@ -1,6 +1,5 @@
 """Evaluate a policy on scenarios unused in training and selection: ``python -m agents held-out``."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from leogym.agents.training import registry
 from leogym.agents.training.bars import JUDGING_LINK, links_held
 from leogym.agents.training.rollout import evaluate_action, evaluate_policy
 from leogym.agents.training.settings import TrainSettings, build, read_config
+from leogym.configs import json_text
 from leogym.configs.errors import InputError
 
 Earned = dict[str, Any]
@@ -73,10 +73,10 @@ def settings_of(folder: Path, scenarios: str | None) -> TrainSettings:
 
 def _of_policy(path: Path) -> dict[str, Any]:
     """Return the settings in a policy's policy.json; the others are its agent's defaults."""
+    said = json_text.read(path)
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
         return {"agent": said["agent"], "spec": said["agent"], "interval_ms": float(said["interval_ms"])}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
 
 

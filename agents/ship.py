@@ -13,7 +13,7 @@ from typing import Any
 from leogym.agents.training.held_out import Rank, rank, rows
 from leogym.agents.training.run_folder import known_ranges
 from leogym.agents.training.settings import CONFIGS, read_config
-from leogym.configs import output_folder
+from leogym.configs import json_text, output_folder
 from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
 
@@ -80,7 +80,7 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
 
 def _name_ranges(description: Path, settings: dict[str, Any]) -> None:
     """Add the known ranges to a policy.json that lacks them."""
-    said = json.loads(description.read_text(encoding="utf-8"))
+    said = json_text.read(description)
     if "known_ranges" in said:
         return
     preset = CONFIGS / f"{settings.get('agent')}.yaml"

@@ -11,6 +11,8 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
+MOST_CHARACTERS = 500
+"""Of an expression: this bounds the depth of its tree."""
 _FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max}
 
 
@@ -33,6 +35,8 @@ def evaluate(expression: str, values: Mapping[str, object]) -> float:
 
 
 def _parse(expression: str) -> ast.expr:
+    if len(expression) > MOST_CHARACTERS:
+        raise ValueError(f"{expression[:20]}…: is longer than {MOST_CHARACTERS} characters")
     try:
         tree = ast.parse(expression, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -26,6 +26,13 @@ def started(command: Callable[[], int]) -> int:
             sys.stdout.flush()
         except KeyboardInterrupt as interrupt:
             return signals.ended(interrupt)
+        except ModuleNotFoundError as error:
+            from leogym.configs import extras  # here, because its imports take time
+
+            if (remedy := extras.remedy_for(error)) is None:
+                raise
+            print(f"this command {remedy}", file=sys.stderr)
+            return 2
         except BrokenPipeError:
             streams.drop_output()
             return 128 + signal.SIGPIPE

@@ -21,6 +21,9 @@ Arguments = ParamSpec("Arguments")
 MOST_SHOWN = 60
 """Characters of a wrong value in a message."""
 
+MOST_RULE = 1000
+"""Characters of a rule, which may repeat a user's text."""
+
 _WANTED = {
     "bool_type": "true or false",
     "dict_type": "a mapping",
@@ -34,7 +37,7 @@ _WANTED = {
 def one_line(source: str, error: ValidationError) -> str:
     """Return a pydantic ``error`` as ``source: field: rule`` of the first violation, and how many more."""
     first, *others = error.errors(include_url=False)
-    field = ".".join(str(part) for part in first["loc"]) or "(whole file)"
+    field = ".".join(str(part)[:MOST_SHOWN] for part in first["loc"]) or "(whole file)"
     rule = first["msg"].removeprefix("Value error, ")
     if (wanted := _WANTED.get(first["type"])) is not None:
         rule = f"must be {wanted}, not {shortened(first['input'])}"
@@ -42,7 +45,7 @@ def one_line(source: str, error: ValidationError) -> str:
         near = nearest(str(first["input"]), re.findall("'([^']*)'", first.get("ctx", {}).get("expected", "")))
         rule += f", not {shortened(first['input'])}" + (f" (nearest: {', '.join(near)})" if near else "")
     more = f" (and {len(others)} more)" if others else ""
-    return printable(f"{source}: {field}: {rule}{more}")
+    return printable(f"{source}: {field}: {rule if len(rule) <= MOST_RULE else rule[:MOST_RULE] + '…'}{more}")
 
 
 def shortened(value: object) -> str:
@@ -65,8 +68,9 @@ def exit_2(message: object) -> NoReturn:
 def reports_input_errors(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
     """Wrap an entry point: errors that the user can fix print one line instead of a traceback.
 
-    `InputError`, an `OSError` that names a file, a full disk and `MemoryError` exit with status 2, Ctrl-C
-    with 130, SIGTERM with 143 (`signals`), and a closed stdout, as in ``| head``, with 141 and no message.
+    `InputError`, a missing package of an extra, an `OSError` that names a file, a full disk and `MemoryError`
+    exit with status 2, Ctrl-C with 130, SIGTERM with 143 (`signals`), and a closed stdout, as in ``| head``,
+    with 141 and no message.
     Standard streams may be closed, full or of any encoding (`streams`).
     """
 
@@ -80,6 +84,13 @@ def reports_input_errors(main: Callable[Arguments, int]) -> Callable[Arguments, 
             except InputError as error:
                 streams.flush()
                 exit_2(error)
+            except ModuleNotFoundError as error:
+                from leogym.configs import extras  # here, because it imports this module
+
+                streams.flush()
+                if (remedy := extras.remedy_for(error)) is None:
+                    raise
+                exit_2(f"this command {remedy}")
             except BrokenPipeError:
                 streams.drop_output()
                 return 128 + signal.SIGPIPE

@@ -8,9 +8,12 @@ from leogym.configs.errors import InputError
 EXTRAS = {
     "grpc": ("Ray", "rllib"),
     "itur": ("ITU-Rpy", "weather"),
+    "onnx": ("ONNX", "train"),
     "ray": ("Ray", "rllib"),
     "sb3_contrib": ("SB3-Contrib", "sb3"),
     "stable_baselines3": ("Stable-Baselines3", "sb3"),
+    "tensorboard": ("TensorBoard", "train"),
+    "torch": ("PyTorch", "train"),
     "wandb": ("Weights & Biases", "tracking"),
 }
 """Top-level module to the package's title and its extra in pyproject.toml."""
@@ -30,8 +33,15 @@ def needed_by(feature: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        found = EXTRAS.get((error.name or "").partition(".")[0])
-        if found is None:
+        if isinstance(error, MissingPackageError) or (remedy := remedy_for(error)) is None:
             raise
-        title, extra = found
-        raise MissingPackageError(f"{feature}: needs {title}: pip install 'leogym[{extra}]'") from None
+        raise MissingPackageError(f"{feature}: {remedy}") from None
+
+
+def remedy_for(error: ModuleNotFoundError) -> str | None:
+    """Return which package is missing and the command that installs it; None for a module of no extra."""
+    package = EXTRAS.get((error.name or "").partition(".")[0])
+    if package is None:
+        return None
+    title, extra = package
+    return f"needs {title}: pip install 'leogym[{extra}]'"

@@ -17,7 +17,8 @@ from pydantic import (
 from leogym.configs import named_scenarios
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.nearest import instead
-from leogym.configs.strict import NonNegative, Positive, Probability, Range, Strict
+from leogym.configs.scenario import Delay, Duration, Rate
+from leogym.configs.strict import Probability, Range, Strict
 
 
 def _pair(value: Any) -> Any:
@@ -37,10 +38,14 @@ def _ordered(pair: tuple[Any, Any]) -> tuple[Any, Any]:
     return pair
 
 
-PositiveRange = Annotated[tuple[Positive, Positive], BeforeValidator(_pair), AfterValidator(_ordered)]
-NonNegativeRange = Annotated[
-    tuple[NonNegative, NonNegative], BeforeValidator(_pair), AfterValidator(_ordered)
-]
+PositiveDelay = Annotated[float, Range(gt=0, le=1e7)]
+PacketRate = Annotated[float, Range(ge=1e-3, le=1e8)]
+QueueBdp = Annotated[float, Range(gt=0, lt=1e6)]
+Exponent = Annotated[float, Range(ge=0, le=40)]
+Rates = Annotated[tuple[Rate, Rate], BeforeValidator(_pair), AfterValidator(_ordered)]
+Delays = Annotated[tuple[PositiveDelay, PositiveDelay], BeforeValidator(_pair), AfterValidator(_ordered)]
+ExtraDelays = Annotated[tuple[Delay, Delay], BeforeValidator(_pair), AfterValidator(_ordered)]
+QueueBdps = Annotated[tuple[QueueBdp, QueueBdp], BeforeValidator(_pair), AfterValidator(_ordered)]
 Count = Annotated[int, Range(ge=1, le=1000)]
 BurstSizes = Annotated[
     tuple[Annotated[int, Range(ge=0, lt=2**32)], ...], BeforeValidator(_sequence), Field(min_length=1)
@@ -52,7 +57,7 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_sequence), Field(min_length=
 class FlowMix(Strict):
     """Settings of all samplers: how many flows, which of them learn, when they start and stop."""
 
-    duration_s: Positive = 30.0
+    duration_s: Duration = 30.0
     flows: CountRange = (1, 1)
     """Uniform in [low, high]."""
     learning_flows: Count | None = None
@@ -63,7 +68,7 @@ class FlowMix(Strict):
     """The first flow starts at 0, the others in this share of the episode, as a Poisson process."""
     leave_probability: Probability = 0.0
     """Probability that a flow stops early, at a uniform time in the rest of the episode."""
-    minimum_life_s: Positive = 1.0
+    minimum_life_s: Duration = 1.0
     """No flow stops sooner after its start: it needs reports to learn from."""
 
     @model_validator(mode="after")
@@ -88,10 +93,10 @@ class AstraeaSampling(FlowMix):
 
     sampler: Literal["astraea"] = "astraea"
     flows: CountRange = (2, 5)
-    rate_mbps: PositiveRange = (40.0, 160.0)
-    base_rtt_ms: PositiveRange = (10.0, 140.0)
+    rate_mbps: Rates = (40.0, 160.0)
+    base_rtt_ms: Delays = (10.0, 140.0)
     """Smallest base RTT among the flows; its range also bounds the largest."""
-    queue_bdp: PositiveRange = (0.1, 16.0)
+    queue_bdp: QueueBdps = (0.1, 16.0)
     unequal_rtt_probability: Probability = 0.5
     """Share of episodes in which each flow draws its own base RTT, uniform up to the range's upper end."""
     loss: Probability = 0.0
@@ -104,14 +109,14 @@ class LeoSampling(FlowMix):
     """Flows over one LEO path, which starts at a random time of its trace's period."""
 
     sampler: Literal["leo"] = "leo"
-    duration_s: Positive = 60.0
+    duration_s: Duration = 60.0
     flows: CountRange = (1, 3)
     paths: Names = ("sd-ny-isl", "sd-ny-bp", "ny-ldn-isl")
     """Named paths or path trace files; each episode draws one."""
-    rate_mbps: PositiveRange = (40.0, 160.0)
-    queue_bdp: PositiveRange = (0.5, 4.0)
+    rate_mbps: Rates = (40.0, 160.0)
+    queue_bdp: QueueBdps = (0.5, 4.0)
     """Log-uniform."""
-    extra_delay_ms: NonNegativeRange = (0.0, 0.0)
+    extra_delay_ms: ExtraDelays = (0.0, 0.0)
     """Extra one-way access delay of each flow, uniform."""
     loss: Probability = 0.0
     """Random loss per packet, on top of the trace's."""
@@ -126,11 +131,16 @@ class AuroraSampling(FlowMix):
     """
 
     sampler: Literal["aurora"] = "aurora"
-    duration_rtts: Positive = 200.0
+    duration_rtts: Annotated[float, Range(gt=0, le=1e5)] = 200.0
     """Length of an episode in base RTTs; replaces ``duration_s``."""
-    rate_packets_per_s: PositiveRange = (100.0, 500.0)
-    delay_ms: PositiveRange = (50.0, 500.0)
-    queue_exponent: NonNegativeRange = (0.0, 8.0)
+    rate_packets_per_s: Annotated[
+        tuple[PacketRate, PacketRate], BeforeValidator(_pair), AfterValidator(_ordered)
+    ] = (100.0, 500.0)
+    delay_ms: Delays = (50.0, 500.0)
+    queue_exponent: Annotated[tuple[Exponent, Exponent], BeforeValidator(_pair), AfterValidator(_ordered)] = (
+        0.0,
+        8.0,
+    )
     loss: Annotated[tuple[Probability, Probability], BeforeValidator(_pair), AfterValidator(_ordered)] = (
         0.0,
         0.05,
@@ -149,13 +159,13 @@ class TraceSampling(FlowMix):
     paths: Names = ("uniform-steps", "starlink", "sd-ny-bp")
     """Named paths, presets and path trace files; each episode draws one and starts at a random time of it."""
     seeds: Count = 16
-    rate_mbps: Annotated[tuple[Positive, Positive] | None, BeforeValidator(_pair)] = None
+    rate_mbps: Annotated[tuple[Rate, Rate] | None, BeforeValidator(_pair)] = None
     """Replaces the trace's capacity; uniform."""
     queue_packets: CountRange = (50, 1000)
     """Log-uniform."""
     queue_kind: Literal["droptail", "head_drop"] = "droptail"
     """What a full queue drops: the packet that arrives, or the oldest one, as at a Starlink terminal."""
-    extra_delay_ms: NonNegativeRange = (0.0, 0.0)
+    extra_delay_ms: ExtraDelays = (0.0, 0.0)
     """Extra one-way access delay of each flow, uniform."""
     loss: Annotated[tuple[Probability, Probability], BeforeValidator(_pair), AfterValidator(_ordered)] = (
         0.0,
@@ -172,7 +182,7 @@ Simple = Annotated[
 class Part(Strict):
     """A component of a mixture."""
 
-    weight: Positive = 1.0
+    weight: Annotated[float, Range(gt=0, le=1e9)] = 1.0
     scenarios: Simple
 
 

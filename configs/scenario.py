@@ -17,6 +17,8 @@ Delay = Annotated[float, Range(ge=0, le=1e7)]
 Time = Annotated[float, Range(ge=0, lt=3.2e9)]
 """Below a century, so that times in nanoseconds fit in 64 bits."""
 Duration = Annotated[float, Range(gt=0, lt=3.2e9)]
+MOST_FLOWS = 100_000
+"""Flows of a scenario."""
 LEARNER = "agent"
 """Scheme of flows that `envs` controls, and that learn in training."""
 
@@ -173,7 +175,7 @@ class Flow(Strict):
     """``backward``: data crosses the links' reverse directions and ACKs cross the links."""
     extra_delay_ms: Delay = 0.0
     """Extra one-way access delay in ms, in both directions."""
-    count: Annotated[int, Range(ge=1, le=100_000)] = 1
+    count: Annotated[int, Range(ge=1, le=MOST_FLOWS)] = 1
     """Number of equal flows."""
     ecn: Annotated[bool | EcnSupport | EcnEnds, BeforeValidator(_ecn)] = False
     """Whether the flow uses ECN: ``true`` with the feedback that its scheme needs, accurate (RFC 9768) for
@@ -261,6 +263,8 @@ class Scenario(Strict):
 
     @model_validator(mode="after")
     def _references(self) -> Scenario:
+        if (flows := sum(flow.count for flow in self.flows)) > MOST_FLOWS:
+            raise ValueError(f"flows: stand for {flows:,} flows, at most {MOST_FLOWS:,} may be")
         for index, flow in enumerate(self.flows):
             self._check_route(f"flows.{index}.route", flow.route)
             self._check_direction(f"flows.{index}.direction", flow, flow.route)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from leogym.configs import arithmetic, scenario, yaml_text
+from leogym.configs import arithmetic, scenario, text_file, yaml_text
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.nearest import instead
 from leogym.configs.scenario import Scenario
@@ -21,6 +22,11 @@ FOLDER = Path(__file__).parent / "suites"
 LISTED_BY = "leogym evaluate --list"
 """The command that lists all suites, scenarios, schemes and backends."""
 
+MOST_CASES = 100_000
+"""Combinations of a suite's grid and spread."""
+MOST_REPEATS = 10_000
+
+Repeats = Annotated[int, Range(ge=1, le=MOST_REPEATS)]
 Value = bool | int | float | str
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)] | Annotated[str, Field(pattern=r"^\$\w+$")]
 Metric = Literal[
@@ -50,7 +56,7 @@ _PLACEHOLDER = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 class Quick(Strict):
     """Changes for ``--quick``: fewer repeats and shorter runs."""
 
-    repeats: Annotated[int, Range(ge=1)] | None = None
+    repeats: Repeats | None = None
     parameters: dict[str, Value] = Field(default={})
     fairness_last_s: Seconds | None = None
 
@@ -62,14 +68,14 @@ class Spot(Strict):
     """Schemes that the lab's kernel has; default: the suite's."""
     parameters: dict[str, Value] = Field(default={})
     grid: dict[str, Value] = Field(default={})
-    spread: Annotated[int, Range(ge=0)] = 0
+    spread: Annotated[int, Range(ge=0, lt=MOST_CASES)] = 0
     fairness_last_s: Seconds | None = None
 
 
 class Compare(Strict):
     """Comparison of flows over the time in which all of them run."""
 
-    ratio_of: Annotated[int, Range(ge=0)] | None = None
+    ratio_of: Annotated[int, Range(ge=0, lt=scenario.MOST_FLOWS)] | None = None
     """Index of the flow to compare with the others' highest goodput; default: lowest with highest."""
     apart: bool = False
     """Whether to group flows by shared links: goodput ratio and Jain's index are then means over the groups,
@@ -114,7 +120,7 @@ class Suite(Strict):
     only: dict[str, dict[str, Annotated[list[Value], Field(min_length=1)]]] = Field(default={})
     """Restricts some of ``schemes`` to cases where keys of ``grid`` and ``spread`` have one of these values.
     A scheme that ``--schemes`` names runs everywhere."""
-    repeats: Annotated[int, Range(ge=1)] = 5
+    repeats: Repeats = 5
     parameters: dict[str, Value] = Field(default={})
     grid: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field(default={})
     spread: list[dict[str, Value]] = Field(default=[])
@@ -145,6 +151,8 @@ class Suite(Strict):
 
     @model_validator(mode="after")
     def _names(self) -> Suite:
+        if (cases := math.prod(map(len, self.grid.values())) * max(1, len(self.spread))) > MOST_CASES:
+            raise ValueError(f"grid: has {cases:,} combinations with spread, at most {MOST_CASES:,} may be")
         taken = {"scheme": "the scheme under test"}
         for field in ("parameters", "grid"):
             for name in getattr(self, field):
@@ -321,7 +329,7 @@ def parse(data: Any, source: str) -> Suite:
 
 def is_file(text: str) -> bool:
     """Return whether ``text`` stands for a file: it ends like one, or is the path of one."""
-    return text.endswith((".yaml", ".yml", ".json")) or (text not in shipped() and Path(text).is_file())
+    return text.endswith((".yaml", ".yml", ".json")) or (text not in shipped() and text_file.is_file(text))
 
 
 def load(name: str) -> Suite:

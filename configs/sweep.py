@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +14,10 @@ from leogym.configs import yaml_text
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.strict import Range, Strict
 
-Count = Annotated[int, Range(ge=1)]
+MOST_TRIALS = 10_000
+"""Trials of a sweep."""
+Count = Annotated[int, Range(ge=1, lt=2**53)]
+Integer = Annotated[int, Range(gt=-(2**53), lt=2**53)]
 Number = Annotated[float, Field(strict=False, allow_inf_nan=False)]
 Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]
 
@@ -24,7 +28,7 @@ class Search(Strict):
     uniform: Pair | None = None
     log_uniform: Pair | None = None
     """Above 0."""
-    integer: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
+    integer: Annotated[list[Integer], Field(min_length=2, max_length=2)] | None = None
     """Inclusive."""
     choice: Annotated[list[Any], Field(min_length=1)] | None = None
     grid: Annotated[list[Any], Field(min_length=1)] | None = None
@@ -36,8 +40,8 @@ class Search(Strict):
         if len(given) != 1:
             raise ValueError("give one of uniform, log_uniform, integer, choice and grid")
         low_high = self.uniform or self.log_uniform or self.integer
-        if low_high and low_high[0] > low_high[1]:
-            raise ValueError(f"{given[0]} is [low, high] with low <= high")
+        if low_high and not 0 <= low_high[1] - low_high[0] < math.inf:
+            raise ValueError(f"{given[0]} is [low, high] with low <= high, and a finite difference")
         if self.log_uniform and self.log_uniform[0] <= 0:
             raise ValueError("log_uniform must be above 0")
         return self
@@ -80,9 +84,16 @@ class Sweep(Strict):
     early_stopping: EarlyStopping | None = None
     concurrent: Count | None = None
     """Trials to run at a time; default: as many as the processors allow."""
-    failures: Annotated[int, Range(ge=0)] = 3
+    failures: Annotated[int, Range(ge=0, le=1000)] = 3
     """Maximum number of resumes of a trial whose process died."""
     seed: Annotated[int, Range(ge=0, lt=2**32)] = 1
+
+    @model_validator(mode="after")
+    def _few_trials(self) -> Sweep:
+        grids = [len(search.grid) for search in self.search.values() if search.grid is not None]
+        if (trials := math.prod(grids) * self.trials) > MOST_TRIALS:
+            raise ValueError(f"trials: {trials:,} with all grids, at most {MOST_TRIALS:,} may be")
+        return self
 
     def assignments(self) -> list[dict[str, Any]]:
         """Return each trial's settings, in order; deterministic."""

@@ -39,6 +39,14 @@ def decode(data: bytes, source: str) -> str:
         raise InputError(f"{source}:{line}: file: not UTF-8 text") from None
 
 
+def is_file(text: str) -> bool:
+    """Return whether ``text`` is the path of a file; not if it is too long or otherwise no path."""
+    try:
+        return Path(text).is_file()
+    except OSError:
+        return False
+
+
 def read(path: Path, most_bytes: int) -> str:
     """Return the text of a file of at most ``most_bytes``.
 

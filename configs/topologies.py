@@ -9,10 +9,13 @@ share links of a constellation, use ``python -m traces shared``.
 from collections.abc import Sequence
 from typing import Any
 
+from leogym.configs.errors import InputError
 from leogym.configs.queue import Queue
-from leogym.configs.scenario import Scenario, parse
+from leogym.configs.scenario import MOST_FLOWS, Scenario, parse
 
 SCHEME = "$scheme"
+MOST_BOTTLENECKS = 1000
+"""Links of a parking lot."""
 ONE_BDP = Queue(bdp=1.0)
 
 
@@ -57,6 +60,8 @@ def parking_lot(
     All flows have the base RTT ``rtt_ms``, for which those over one bottleneck have access delay. The
     scenario lasts ``rtts`` base RTTs; queues in BDPs refer to ``rtt_ms``.
     """
+    if bottlenecks > MOST_BOTTLENECKS:
+        raise InputError(f"parking_lot: bottlenecks: {bottlenecks}: at most {MOST_BOTTLENECKS:,} may be")
     names = [f"bottleneck{index + 1}" for index in range(bottlenecks)]
     delay_ms = rtt_ms / 2 / max(bottlenecks, 1)
     links = {name: {"rate_mbps": rate_mbps, "delay_ms": delay_ms, "queue": queue} for name in names}
@@ -87,6 +92,8 @@ def two_paths(
 
     ``rtts_ms`` are the base RTTs of the first and second path.
     """
+    if flows_each > MOST_FLOWS:
+        raise InputError(f"two_paths: flows_each: {flows_each}: at most {MOST_FLOWS:,} may be")
     links = {
         name: {"rate_mbps": rate_mbps, "delay_ms": rtt_ms / 2, "queue": queue}
         for name, rtt_ms in zip(("first", "second"), rtts_ms, strict=True)

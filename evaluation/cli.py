@@ -15,7 +15,7 @@ from leogym.configs.atomic import FULL, write_atomically
 from leogym.configs.command_line import OneLineParser, as_folder
 from leogym.configs.errors import InputError, reports_input_errors
 from leogym.configs.machine import require_at_a_time
-from leogym.configs.suite import Suite
+from leogym.configs.suite import MOST_REPEATS, Suite
 from leogym.evaluation import listed
 from leogym.evaluation.cache import folder as cache
 from leogym.evaluation.carrying_out import carry_out
@@ -32,7 +32,6 @@ from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.runs.schemes import Contestants, of_suites, parse
 
 PROGRAM = "evaluate.py"
-MOST_REPEATS = 10_000
 RUN_BYTES = 32_000_000
 """Memory that a run may need while it runs."""
 EXAMPLES = (

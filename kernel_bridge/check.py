@@ -13,12 +13,15 @@ from leogym.kernel_bridge.runner.served_flows import served
 def check() -> Iterator[str]:
     """Yield a line about each requirement and leftover."""
     for name, backend in BACKENDS.items():
-        yield f"backend {name}: {backend().missing() or 'ready'}"
-    yield f"tunnel: {(tunnel.missing() or 'tunnel: ready').removeprefix('tunnel: ')}"
-    lack = bridge_process.missing()
-    yield f"leo-bridge: {(lack or 'leo-bridge: ready').removeprefix('leo-bridge: ')}"
-    yield f"backend lab: {lab.missing() or 'ready'}"
+        yield f"backend {_state(name, backend().missing())}"
+    yield _state("tunnel", tunnel.missing())
+    yield _state("leo-bridge", bridge_process.missing())
+    yield f"backend {_state(lab.NAME, lab.missing())}"
     yield f"schemes of this kernel: {', '.join(schemes.available())}"
     yield f"schemes that leo-bridge adds: {', '.join(served()) or 'none'}"
     for path in clean.leftovers():
         yield f"{path}: left by a run that was killed (python -m kernel_bridge clean removes it)"
+
+
+def _state(name: str, lack: str | None) -> str:
+    return f"{name}: ready" if lack is None else f"{name}: {lack.removeprefix(f'{name}: ')}"

@@ -1,9 +1,11 @@
 """Astraea's hyperparameters; the defaults are the published ones."""
 
+from typing import Annotated
+
 from pydantic import Field
 
-from leogym.agents.training.settings import Count, Fraction, TrainSettings
-from leogym.configs.strict import NonNegative, Positive
+from leogym.agents.training.settings import Count, Fraction, Simulations, Size, TrainSettings, Width
+from leogym.configs.strict import NonNegative, Positive, Range
 
 
 class AstraeaSettings(TrainSettings):
@@ -15,7 +17,7 @@ class AstraeaSettings(TrainSettings):
 
     start_from: str | None = None
     """Run folder whose networks training begins with, for example to fine-tune on real TCP; ours."""
-    hidden: list[Count] = Field(default=[256, 128, 64], min_length=1)
+    hidden: list[Width] = Field(default=[256, 128, 64], min_length=1)
     """Widths of the hidden layers; the critics see the action from the second one on."""
     centralised: bool = True
     """Whether the critics see the bottleneck's global state besides the flow's observation."""
@@ -35,13 +37,13 @@ class AstraeaSettings(TrainSettings):
     """n of the n-step returns, see `returns`; ours, 1 as published."""
     tau: Fraction = 0.005
     """Share of the online weights in the target weights' moving average."""
-    batch_size: Count = 192
+    batch_size: Size = 192
     policy_delay: Count = 20
     """Critic updates per update of the actor and the targets."""
     target_noise: NonNegative = 0.05
     """Standard deviation of the target policy's smoothing noise, in units of the action."""
     target_noise_clip: NonNegative = 0.1
-    memory: Count = 400_000
+    memory: Size = 400_000
     """Capacity of the replay buffer in transitions of single flows."""
     batch_norm_momentum: Fraction = 0.01
     """Share of a batch in the actor's running statistics (Keras counts the rest, 0.99)."""
@@ -51,16 +53,16 @@ class AstraeaSettings(TrainSettings):
     action_penalty: NonNegative = 0.0
     """Weight of the actor's squared pre-tanh output in its loss; ours, 0 as published."""
 
-    lessons: int = Field(default=0, ge=0)
+    lessons: Annotated[int, Range(ge=0, le=1_000_000)] = 0
     """Lessons before training, in which the actor imitates the rule `sawtooth`, see `imitation`; ours, 0 as
     published."""
-    lesson_envs: Count | None = None
+    lesson_envs: Simulations | None = None
     """Simulations in lessons (default: ``num_envs``): a rule for all links takes many links to learn."""
     lesson_intervals: Count = 4_000
     """Intervals of every simulation per lesson."""
     lesson_updates: Count = 4_000
     """Updates of the actor per lesson."""
-    lesson_batch: Count = 512
+    lesson_batch: Size = 512
     lesson_learning_rate: Positive = 1e-3
     """Initial rate; it falls linearly to 0 over all lessons."""
     teacher_weight: NonNegative = 0.0
@@ -76,7 +78,7 @@ class AstraeaSettings(TrainSettings):
 
     learning_starts: Count = 1_000
     """Transitions in the replay buffer before the first update."""
-    actor_starts: int = Field(default=0, ge=0)
+    actor_starts: Annotated[int, Range(ge=0, le=10**12)] = 0
     """Critic updates before the actor's first, so it does not saturate on untrained critics; ours, 0 as
     published."""
     train_every: Count = 167

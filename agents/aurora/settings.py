@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from leogym.agents.baselines.ppo.settings import PpoSettings
-from leogym.agents.training.settings import Count, Fraction, ranges_by_name
+from leogym.agents.training.settings import Count, Fraction, Size, Width, ranges_by_name
 from leogym.configs.sampling import AuroraSampling, Sampling
 from leogym.configs.strict import NonNegative, Positive
 
@@ -30,11 +30,11 @@ class AuroraSettings(PpoSettings):
     learning_rate: Positive = 1e-3
     gamma: Fraction = 0.99
     entropy_coefficient: NonNegative = 0.01
-    rollout_steps: Count = 512
+    rollout_steps: Size = 512
     """Published: 8,192 steps per update, which is 512 of 16 simulations."""
-    minibatch_size: Count = 2048
+    minibatch_size: Size = 2048
     epochs: Count = 4
-    hidden: list[Count] = Field(default=[32, 16], min_length=1)
+    hidden: list[Width] = Field(default=[32, 16], min_length=1)
     activation: Literal["leaky_relu", "tanh"] = "tanh"
     relative_rewards: bool = False
     """Whether sb3 learns from rewards relative to their path, see `agents.aurora.relative`."""

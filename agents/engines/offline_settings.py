@@ -2,7 +2,7 @@
 
 from leogym.agents.engines.settings import Sb3Settings
 from leogym.agents.sage.settings import PoolRanges, SageSettings
-from leogym.agents.training.settings import Count, Engine, Fraction
+from leogym.agents.training.settings import Count, Engine, Fraction, Size
 from leogym.configs.strict import NonNegative, Positive
 
 
@@ -20,9 +20,9 @@ class OfflineSettings(Sb3Settings):
     pool: PoolRanges = PoolRanges()
     pool_folder: str | None = None
     """The pool's folder; by default the same as for Sage's training."""
-    resident: Count = 512
+    resident: Size = 512
     """Runs in memory at a time; if the pool has more, each update replaces one."""
-    batch_size: Count = 256
+    batch_size: Size = 256
 
     progress_steps: Count = 500
     checkpoint_steps: Count = 5_000

@@ -1,7 +1,7 @@
 """Hyperparameters of the algorithms that learn from a replay buffer."""
 
 from leogym.agents.engines.settings import Sb3Settings
-from leogym.agents.training.settings import Count, Fraction
+from leogym.agents.training.settings import Count, Fraction, Size, Width
 from leogym.configs.strict import NonNegative
 
 
@@ -10,8 +10,8 @@ class ReplaySettings(Sb3Settings):
 
     tau: Fraction = 0.005
     """Share of the online weights in the target weights' moving average."""
-    batch_size: Count = 256
-    memory: Count = 100_000
+    batch_size: Size = 256
+    memory: Size = 100_000
     """Capacity of the replay buffer in transitions."""
     learning_starts: Count = 1_000
     """Environment steps before the first update; until then actions are random."""
@@ -23,9 +23,9 @@ class ReplaySettings(Sb3Settings):
 class TqcSettings(ReplaySettings):
     """Settings of TQC; defaults follow Kuznetsov et al. (2020)."""
 
-    quantiles: Count = 25
+    quantiles: Width = 25
     """Per critic."""
-    dropped_quantiles: Count = 2
+    dropped_quantiles: Width = 2
     """Highest quantiles of each critic to drop, against overestimation."""
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from leogym.agents.training.settings import Count, Engine, Fraction, TrainSettings
+from leogym.agents.training.settings import Engine, Fraction, TrainSettings, Width
 from leogym.configs.strict import Positive
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class Sb3Settings(TrainSettings):
 
     learning_rate: Positive = 3e-4
     gamma: Fraction = 0.98
-    hidden: list[Count] = Field(default=[64, 64], min_length=1)
+    hidden: list[Width] = Field(default=[64, 64], min_length=1)
     """Widths of the hidden layers of actor and critic, with ``activation`` between them."""
     activation: Literal["leaky_relu", "tanh"] = "leaky_relu"
     policies: Literal["shared", "separate"] = "shared"

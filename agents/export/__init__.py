@@ -8,13 +8,16 @@ from typing import Any
 
 import leosim
 
-from leogym.agents.export import comparison, onnx_file
-from leogym.agents.export.layers import Copies
-from leogym.agents.export.models import actor_of, environment_of
-from leogym.agents.export.network import Actor
 from leogym.agents.training.run_folder import SPEC_VERSION
+from leogym.configs import extras
 from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
+
+with extras.needed_by("leogym.agents.export"):
+    from leogym.agents.export import comparison, onnx_file
+    from leogym.agents.export.layers import Copies
+    from leogym.agents.export.models import actor_of, environment_of
+    from leogym.agents.export.network import Actor
 
 TOLERANCE = 1e-5
 """Largest difference between the model's actions and those of the written folder."""

@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
-from leogym.agents.training.settings import Count, TrainSettings, ranges_by_name
+from leogym.agents.training.settings import Simulations, TrainSettings, ranges_by_name
 from leogym.configs.sampling import (
     AstraeaSampling,
     LeoSampling,
@@ -13,7 +13,7 @@ from leogym.configs.sampling import (
     Sampling,
     TraceSampling,
 )
-from leogym.configs.strict import Positive
+from leogym.configs.strict import Positive, Range
 
 RANGES = MixtureSampling(
     parts=[
@@ -54,9 +54,9 @@ class OrbitSettings(TrainSettings):
     reward: str = "power"
     scenarios: Annotated[Sampling, BeforeValidator(ranges_by_name)] = RANGES
     interval_ms: Positive = 10.0
-    num_envs: Count = 12
+    num_envs: Simulations = 12
     """Episodes of each candidate; all candidates of a generation meet the same ones."""
-    population: Annotated[int, Field(ge=4)] = 8
+    population: Annotated[int, Range(ge=4, le=10_000)] = 8
     """Candidates of a generation."""
     deviation: Positive = 0.15
     """Of the first generation, in units of an action."""

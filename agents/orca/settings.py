@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from leogym.agents.astraea.settings import AstraeaSettings
-from leogym.agents.training.settings import Count, Fraction, ranges_by_name
+from leogym.agents.training.settings import Count, Fraction, Size, Width, ranges_by_name
 from leogym.configs.sampling import AstraeaSampling, Sampling
 from leogym.configs.strict import NonNegative, Positive
 
@@ -23,18 +23,18 @@ class OrcaSettings(AstraeaSettings):
     scenarios: Annotated[Sampling, BeforeValidator(ranges_by_name)] = PUBLISHED_RANGES
     interval_ms: Positive = 20.0
 
-    hidden: list[Count] = Field(default=[256, 256], min_length=1)
+    hidden: list[Width] = Field(default=[256, 256], min_length=1)
     centralised: bool = False
     actor_learning_rate: Positive = 1e-4
     critic_learning_rate: Positive = 1e-3
     critic_decay: Fraction = 1.0
     gamma: Fraction = 0.995
     tau: Fraction = 0.001
-    batch_size: Count = 512
+    batch_size: Size = 512
     policy_delay: Count = 1
     target_noise: NonNegative = 0.1
     target_noise_clip: NonNegative = 0.2
-    memory: Count = 2_553_600
+    memory: Size = 2_553_600
 
     learning_starts: Count = 200
     train_every: Count = 1

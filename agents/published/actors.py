@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.agents.published.tensor_bundle import TensorBundle
-from leogym.agents.training.onnx_export import perceptron
 from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
-from leogym.configs import output_folder
+from leogym.configs import extras, output_folder
 
 NEGATIVE_SLOPE = 0.2
 BATCH_NORM_EPSILON = 1e-3
@@ -59,6 +58,9 @@ def layers(bundle: TensorBundle, published: Published) -> list[Layer]:
 def import_policy(scheme: str, prefix: Path, out: Path) -> Path:
     """Write the actor of the checkpoint ``prefix`` to ``out``/policy; return that folder."""
     published = SCHEMES[scheme]
+    with extras.needed_by(f"agents import {scheme}"):
+        from leogym.agents.training.onnx_export import perceptron  # here, so that --help needs no ONNX
+
     bundle = TensorBundle(prefix)
     network = perceptron(layers(bundle, published), NEGATIVE_SLOPE, f"{scheme}, as published")
     description: dict[str, object] = {

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from leogym.agents.training.settings import Count, Fraction, TrainSettings
-from leogym.configs.strict import Positive, Strict
+from leogym.agents.training.settings import Count, Fraction, Size, TrainSettings, Width
+from leogym.configs.strict import Positive, Range, Strict
 
 
 def _sequence(value: Any) -> Any:
@@ -71,7 +71,7 @@ class SageSettings(TrainSettings):
     pool_folder: str | None = None
     """The pool's folder; by default runs/pools/ and a digest of its ranges, the seed and the build."""
 
-    lab_runs: Annotated[int, Field(ge=0)] = 0
+    lab_runs: Annotated[int, Range(ge=0, le=100_000)] = 0
     """Number of the pool's runs, drawn with the seed, to repeat on the lab's Linux and learn from as well.
     Each second of a run takes CPU seconds, in QEMU. Ours: the whole published pool comes from a kernel."""
     imitated: Names | None = None
@@ -88,16 +88,16 @@ class SageSettings(TrainSettings):
     """With ``carry``, sequences after which to move to another run, half of the time to its beginning: most
     of a long run is repetitive. Ours; by default a run is read to its end."""
 
-    gru: Count = 1024
-    width: Count = 256
+    gru: Width = 1024
+    width: Width = 256
     """Of every other layer."""
-    blocks: Count = 2
+    blocks: Width = 2
     """Residual blocks of two layers."""
-    mixture: Count = 5
+    mixture: Width = 5
     """Gaussians in the policy's distribution of actions."""
     scale_min: Positive = 1e-3
     """Smallest deviation of a Gaussian. Ours: actions are whole thousandths."""
-    atoms: Annotated[int, Field(ge=2)] = 101
+    atoms: Annotated[int, Range(ge=2, le=65_536)] = 101
     """Return values in the critic's distribution, evenly spaced from ``value_min`` to ``value_max``."""
     value_min: float = 0.0
     value_max: float = 500.0
@@ -121,11 +121,11 @@ class SageSettings(TrainSettings):
     """Decay per update of the exported moving average of the policy's weights, which evens out the noise of
     the last updates (Polyak and Juditsky, 1992). Ours; 0 (export the last weights) as published."""
     gamma: Fraction = 0.95
-    batch_size: Count = 256
+    batch_size: Size = 256
     """In sequences."""
-    sequence: Annotated[int, Field(ge=2)] = 50
+    sequence: Annotated[int, Range(ge=2, le=1_000_000)] = 50
     """In intervals."""
-    action_samples: Count = 4
+    action_samples: Size = 4
     """Actions sampled from the policy; their mean value is the baseline of an advantage."""
     beta: Positive | None = 1.0
     """An action is imitated with weight exp(advantage / beta), at most ``weight_max``. None is ours: every
@@ -138,7 +138,7 @@ class SageSettings(TrainSettings):
     """Updates between copies of the networks into their targets."""
     gradient_max: Positive = 40.0
 
-    resident: Count = 512
+    resident: Size = 512
     """Runs in memory at a time; if the pool has more, each update replaces one."""
     evaluate_steps: Count = 1000
     evaluate_scenarios: Count = 10

@@ -81,7 +81,10 @@ class Program(Strict):
         for name in named:
             if name in reserved or name.startswith(NEXT) or named.count(name) > 1:
                 raise ValueError(f"{name}: is a word of the grammar, or twice there")
-        self._check_lines({*named}, reserved)
+        try:
+            self._check_lines({*named}, reserved)
+        except RecursionError:
+            raise ValueError(f"program: is nested too deeply for {MOST_OPERATIONS} operations") from None
         return self
 
     @cached_property

@@ -15,14 +15,19 @@ from leogym import configs
 from leogym.configs import names, sampling, suite, yaml_text
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.sampling import AstraeaSampling, Sampling
-from leogym.configs.strict import Positive, Probability, Strict
+from leogym.configs.strict import Positive, Probability, Range, Strict
 
 Engine = Literal["native", "sb3", "rllib"]
 Backend = Literal["simulator", "mahimahi", "kernel", "lab"]
 Tracker = Literal["none", "tensorboard", "wandb"]
 
-Count = Annotated[int, Field(ge=1)]
-Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Count = Annotated[int, Range(ge=1, le=10**12)]
+Size = Annotated[int, Range(ge=1, le=10_000_000)]
+"""Number of samples or transitions that are held at a time."""
+Width = Annotated[int, Range(ge=1, le=65_536)]
+"""Part of a network's shape."""
+Simulations = Annotated[int, Range(ge=1, le=100_000)]
+Fraction = Probability
 
 CONFIGS = Path(configs.__file__).parent / "agents"
 """The shipped configurations, one or more per agent."""
@@ -85,7 +90,7 @@ class TrainSettings(Strict):
     """A name that `agents.training.registry` knows, such as ``astraea``."""
     engine: Engine = "native"
     backend: Backend = "simulator"
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
+    seed: Annotated[int, Range(ge=0, lt=2**32)] = 1
     steps: Count | None = None
     """Length of the run in environment steps: monitor intervals, summed over all simulations."""
     minutes: Positive | None = None
@@ -102,11 +107,11 @@ class TrainSettings(Strict):
     ranges (`configs.sampling`)."""
     curriculum: list[Stage] = Field(default_factory=list)
     """Stages before ``scenarios``, in order of ``until_steps``; native and sb3 only."""
-    interval_ms: Positive = 30.0
+    interval_ms: Annotated[float, Range(ge=0.1, le=10_000)] = 30.0
     """The monitor interval in ms."""
-    num_envs: Count = 16
+    num_envs: Simulations = 16
     """Simulations that step together; per worker where workers are processes."""
-    workers: Count = 1
+    workers: Annotated[int, Range(ge=1, le=1024)] = 1
     """Processes that sample and learn in parallel (rllib, and PPO and recurrent PPO of sb3), or threads that
     step the simulations (all others). From two on, each critic of Astraea and Orca has a thread."""
     ray_address: str | None = None
@@ -116,10 +121,10 @@ class TrainSettings(Strict):
     """Goes into policy.json: beyond these, and with an action that is not a number, flows fall back to Cubic.
     None: the policy steers anywhere."""
 
-    held_out_episodes: Annotated[int, Field(ge=0)] = 0
+    held_out_episodes: Annotated[int, Range(ge=0, le=100_000)] = 0
     """Held-out episodes that evaluate each checkpoint's policy: rows of evaluation.csv. ``best/`` keeps the
     policy with the highest reward. 0 disables evaluation."""
-    held_out_links: Annotated[int, Field(ge=0)] = 0
+    held_out_links: Annotated[int, Range(ge=0, le=100_000)] = 0
     """Held-out links that check each checkpoint's policy against `agents.training.bars`. If there are any,
     ``best/`` keeps the policy that holds all bars on most links, and rewards decide ties."""
 

@@ -34,7 +34,8 @@ class TensorBoard:
     """Event files in the run folder's ``tensorboard/``; hides a killed run's steps after ``start``."""
 
     def __init__(self, run: RunFolder, start: int) -> None:
-        from torch.utils.tensorboard import SummaryWriter  # here, because its import takes seconds
+        with extras.needed_by("--track tensorboard"):
+            from torch.utils.tensorboard import SummaryWriter  # here, because its import takes seconds
 
         self._writer = SummaryWriter(str(run.tensorboard), purge_step=start + 1 if start else None)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import ValidationError
 
+from leogym.configs import json_text
 from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.strict import Strict
@@ -90,9 +91,7 @@ def read(version: Version) -> Frozen:
     """Return a frozen version's hashes; an `InputError` names file, field and rule."""
     path = version.folder / FROZEN
     try:
-        return Frozen.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+        return Frozen.model_validate(json_text.read(path))
     except ValidationError as error:
         raise InputError(one_line(str(path), error)) from None
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from leogym.configs import digests
+from leogym.configs import digests, json_text
 from leogym.configs.errors import InputError, one_line
 from leogym.configs.strict import Probability, Range, Strict
 from leogym.evaluation.leobench.version import Part, Tier
@@ -166,16 +166,11 @@ def encode(result: Result) -> bytes:
 def read(path: Path) -> Result:
     """Return the result in a file; an `InputError` names file, field and rule."""
     try:
-        data = path.read_bytes()
-        told: Any = json.loads(data)
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
-    try:
-        found = Result.model_validate(told)
+        found = Result.model_validate(json_text.read(path))
     except ValidationError as error:
         raise InputError(one_line(str(path), error)) from None
     digest = found.circumstances.sha256
-    if digest is not None and not digests.is_intact(data, digest):
+    if digest is not None and not digests.is_intact(path.read_bytes(), digest):
         again = f"evaluate.py leobench {found.entry.name} --out {path.parent}"
         raise InputError(f"{path}: changed since it was written: delete it, and judge again: {again}")
     circumstances = found.circumstances.model_copy(update={"sha256": None})

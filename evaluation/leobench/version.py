@@ -26,7 +26,7 @@ Part = Literal["efficiency", "delay", "fairness", "coexistence", "startup", "rob
 PARTS: tuple[Part, ...] = ("efficiency", "delay", "fairness", "coexistence", "startup", "robustness")
 Tier = Literal["simulator", "lab", "kernel", "mahimahi"]
 TIERS: tuple[Tier, ...] = ("simulator", "lab", "kernel", "mahimahi")
-ONE_OR_MORE = Annotated[int, Range(ge=1)]
+ONE_OR_MORE = Annotated[int, Range(ge=1, le=1_000_000)]
 
 
 class Judge(Strict):
@@ -85,7 +85,7 @@ class Description(Strict):
 
     name: Annotated[str, Field(pattern=r"^[\w.-]+$")]
     title: str
-    dev_seed: Annotated[int, Range(ge=0)]
+    dev_seed: Annotated[int, Range(ge=0, lt=2**64)]
     paths: Annotated[list[str], Field(min_length=1)]
     judge: Judge
     limits: Bounds

@@ -14,6 +14,8 @@ from leogym.configs.suite import Compare, Suite
 from leogym.evaluation.runs.schemes import Contestants, Policy, require_known
 
 DEFAULT_INTERVAL_MS = 30.0
+MOST_RUNS = 1_000_000
+"""Runs of a suite."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,13 @@ def expand(
     policies = contestants.policies if contestants else {}
     given = contestants.names if contestants else None
     names = suite.schemes if given is None else given
+    combinations = math.prod(map(len, suite.grid.values())) * max(1, len(suite.spread))
+    wanted = combinations * len(names) * (repeats or suite.repeats)
+    if wanted > MOST_RUNS:
+        raise InputError(
+            f"{suite.file or suite.name}: {combinations:,} scenarios × {len(names):,} schemes × "
+            f"{repeats or suite.repeats:,} repeats are {wanted:,} runs, at most {MOST_RUNS:,} may be"
+        )
     runnable = [*known, *policies]
     runs = []
     for scheme in names if suite.tests_schemes else [None]:

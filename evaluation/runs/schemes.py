@@ -1,7 +1,6 @@
 """The schemes under test, ``--schemes cubic,astraea=runs/x/policy``, and descriptions of schemes."""
 
 import hashlib
-import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ import leosim
 
 from leogym import agents
 from leogym.agents.training import registry
+from leogym.configs import json_text, text_file
 from leogym.configs.errors import InputError, printable
 from leogym.configs.nearest import instead
 from leogym.configs.suite import LISTED_BY, Suite
@@ -195,6 +195,8 @@ def load_policy(path: Path) -> Policy:
         raise InputError(str(error)) from None
     except OSError as error:
         raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
+    name = str(folder / "policy.json")
     ours = [name for name, its in shipped().items() if (its / "policy").resolve() == folder.resolve()]
     departures = registry.get(ours[0]).departures if ours else None
-    return Policy(folder, files, json.loads(files["policy.json"]), departures)
+    description = json_text.parse(text_file.decode(files["policy.json"], name), name)
+    return Policy(folder, files, description, departures)

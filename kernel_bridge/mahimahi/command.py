@@ -53,15 +53,15 @@ class Finished:
     stderr: str = field(repr=False)
 
 
-def missing() -> str | None:
-    """Return one line that says what this machine lacks for `run`, or None."""
+def missing(user: str = "mahimahi") -> str | None:
+    """Return one line that says what this machine lacks for `run`, or None; it begins with ``user``."""
     for program, remedy in _PROGRAMS.items():
         if shutil.which(program, path=PATH) is None:
-            return f"mahimahi: {program} is not installed: {remedy}"
+            return f"{user}: {program} is not installed: {remedy}"
     if os.geteuid() != 0:
-        return "mahimahi: private namespaces need root: start this as root; the command runs as another user"
+        return f"{user}: private namespaces need root: start this as root; the command runs as another user"
     if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
-        return "mahimahi: /dev/net/tun: this kernel or container has no TUN device"
+        return f"{user}: /dev/net/tun: this kernel or container has no TUN device"
     return None
 
 

@@ -27,7 +27,9 @@ class LeoLinks:
 
     def missing(self) -> str | None:
         """Return what this machine lacks, in one line, or None."""
-        return mm_leo.missing() or mahimahi.missing()
+        if (lack := mm_leo.missing()) is not None:
+            return f"{self.name}: {lack}"
+        return mahimahi.missing(self.name)
 
     def programs(self) -> list[Path]:
         """Return the path of mm-leo."""

@@ -34,8 +34,7 @@ def missing() -> str | None:
                 f"tunnel: {program} is not installed: no distribution packages it; build and install "
                 "github.com/StanfordSNR/pantheon-tunnel (./autogen.sh && ./configure && make install)"
             )
-    lack = mahimahi.missing()
-    return f"tunnel: {lack}" if lack is not None else None
+    return mahimahi.missing("tunnel")
 
 
 def run(scheme: str, duration_s: float, logs: Path) -> Measurement:

@@ -1,6 +1,5 @@
 """Check path traces against the speed of light, first in first out, and their own re-selection grid."""
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from leogym.configs import json_text
 from leogym.configs.errors import InputError, one_line
 from leogym.traces.orbit import ground
 from leogym.traces.orbit.earth import EARTH_RADIUS_KM, LIGHT_KM_PER_S
@@ -61,7 +61,7 @@ class Violation:
 
 def metadata(trace: leosim.PathTrace, source: str) -> TraceMetadata:
     """Parse a trace's metadata; raise InputError if a field is out of range."""
-    fields: dict[str, Any] = json.loads(trace.metadata)
+    fields: dict[str, Any] = json_text.parse(trace.metadata, f"{source}:1: metadata")
     try:
         return TraceMetadata.model_validate(fields)
     except ValidationError as error:

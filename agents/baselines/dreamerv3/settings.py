@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from leogym.agents.training.settings import Count, Engine, Fraction, TrainSettings
+from leogym.agents.training.settings import Engine, Fraction, Simulations, Size, TrainSettings
 from leogym.configs.strict import Positive
 
 
@@ -10,7 +10,7 @@ class DreamerV3Settings(TrainSettings):
     """Settings of a DreamerV3 run, which has one learning flow in each simulation."""
 
     engine: Engine = "rllib"
-    num_envs: Count = 1
+    num_envs: Simulations = 1
 
     model_size: Literal["nano", "micro", "mini", "XXS", "XS", "S", "M", "L", "XL"] = "XXS"
     """Sizes from XS on are the paper's; smaller ones are RLlib's, for small problems and tests."""
@@ -20,11 +20,11 @@ class DreamerV3Settings(TrainSettings):
     learning_rate: Positive = 3e-5
     """Learning rate of actor and critic."""
     world_model_learning_rate: Positive = 1e-4
-    batch_size: Count = 16
+    batch_size: Size = 16
     """Sequences per update."""
-    sequence: Count = 64
+    sequence: Size = 64
     """Length of a sequence in intervals."""
-    horizon: Count = 15
+    horizon: Size = 15
     """Length of imagined rollouts in intervals."""
-    memory: Count = 1_000_000
+    memory: Size = 1_000_000
     """Capacity of the replay buffer in intervals."""

@@ -1,7 +1,7 @@
 """PPO's hyperparameters that Stable-Baselines3 and RLlib share."""
 
 from leogym.agents.engines.settings import Sb3Settings
-from leogym.agents.training.settings import Count, Fraction
+from leogym.agents.training.settings import Count, Fraction, Size
 from leogym.configs.strict import NonNegative, Positive
 
 
@@ -12,6 +12,6 @@ class PpoSettings(Sb3Settings):
     clip_range: Positive = 0.2
     entropy_coefficient: NonNegative = 0.0
     max_gradient_norm: Positive = 0.5
-    rollout_steps: Count = 256  # monitor intervals of each simulation per update
-    minibatch_size: Count = 256
+    rollout_steps: Size = 256  # monitor intervals of each simulation per update
+    minibatch_size: Size = 256
     epochs: Count = 10

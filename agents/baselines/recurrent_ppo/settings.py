@@ -1,10 +1,10 @@
 """Hyperparameters of PPO with an LSTM."""
 
 from leogym.agents.baselines.ppo.settings import PpoSettings
-from leogym.agents.training.settings import Count
+from leogym.agents.training.settings import Width
 
 
 class RecurrentPpoSettings(PpoSettings):
     """Settings of a recurrent PPO run."""
 
-    memory_cells: Count = 64  # cells of the actor's and of the critic's LSTM
+    memory_cells: Width = 64  # cells of the actor's and of the critic's LSTM

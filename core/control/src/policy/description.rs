@@ -118,6 +118,10 @@ impl Description {
             Ok(fields) => fields,
             Err(error) => return fail("fields", error.to_string()),
         };
+        // A JSON value holds the last of equal keys; only the text shows that there are two.
+        if let Err(error) = serde_json::from_str::<Fields>(text) {
+            return fail("fields", error.to_string());
+        }
         debug_assert!(fields.format.is_none_or(|format| format == FORMAT));
         debug_assert!(fields.version.is_none_or(|version| version == VERSION));
         let spec = AgentSpec::by_name(&fields.agent)
@@ -262,6 +266,11 @@ mod tests {
                 "fields: unknown field `colour`",
             ),
             ("\"action_dim\": 1, ", "", "fields: missing field `action_dim`"),
+            (
+                "\"action_dim\": 1, ",
+                "\"action_dim\": 2, \"action_dim\": 1, ",
+                "fields: duplicate field `action_dim`",
+            ),
             ("30.0", "\"30 ms\"", "interval_ms: must be a number, not \"30 ms\""),
             ("\"agent\": \"astraea\"", "\"agent\": 3", "agent: must be the name of a specification, not 3"),
             ("{\"seed\": 7}", "\"mine\"", "provenance: must be an object, not \"mine\""),
