@@ -58,7 +58,7 @@ def _differences(policy: leosim.Policy, actor: Actor, env: Any, inside: Any) -> 
     batch, random = inside.batch, np.random.default_rng(0)
     normalised = bool(inside.arguments.get("normalize_observations"))
     driver = Driver(env)
-    seen = driver.reset()
+    driver.reset()
     memory, state = np.zeros((1, policy.memory_dim), np.float32), None
     largest = {"inputs": 0.0, "actions": 0.0}
 
@@ -71,34 +71,41 @@ def _differences(policy: leosim.Policy, actor: Actor, env: Any, inside: Any) -> 
         differ("actions", found, expected, np.abs(found - expected) <= ACTION_TOLERANCE)
 
     for step in range(STEPS):
-        simulated = batch.observations[0, :1].astype(np.float64)
+        if driver.follow(batch.active[0]):
+            memory, state = np.zeros_like(memory), None
+        slot, seen, acts_now = driver.slot, driver.seen, bool(batch.active[0, driver.slot])
+        simulated = batch.observations[0, slot : slot + 1].astype(np.float64)
         if normalised:
             simulated /= np.maximum(1.0 - np.abs(simulated), 1e-12)
         simulated = simulated.astype(np.float32)
         with torch.no_grad():
             inputs = actor.before(torch.from_numpy(simulated)).numpy()[0]
-        differ("inputs", seen, inputs, within(actor.before, simulated[0], seen, INPUT_TOLERANCE))
+        if acts_now:
+            differ("inputs", seen, inputs, within(actor.before, simulated[0], seen, INPUT_TOLERANCE))
         decided, state = actor.predict(np.asarray(seen, np.float32), state)
         own = policy.act(simulated, memory)
         action = decided if step % 2 == 0 else driver.random(random)
-        ended, seen = driver.step(action)
+        ended = driver.step(action)
         # A vector that began an episode in this step has no actions of the last one.
-        if len(taken := batch.actions(0)):
-            arrived = np.clip(taken[-1, 0], -1, 1)
+        if acts_now and len(taken := batch.actions(0)):
+            arrived = np.clip(taken[-1, slot], -1, 1)
             with torch.no_grad():
                 passed = actor.passed_on(torch.from_numpy(driver.number(action)[None])).numpy()
             acts(passed[0], arrived)
             if step % 2 == 0:
                 acts(np.clip(own[0], -1, 1), arrived)
-        if driver.lost:
-            break
         if ended:
             memory, state = np.zeros_like(memory), None
     return largest
 
 
 class Driver:
-    """Steps one environment, or the first one of a vector, of any of the libraries."""
+    """Steps one environment, the first one of a vector, or one of several flows, of any of the libraries.
+
+    Attributes:
+        slot: the flow that is compared.
+        seen: its observation.
+    """
 
     def __init__(self, env: Any) -> None:
         self._env = env
@@ -108,30 +115,43 @@ class Driver:
         self._space: Any = (
             env.action_spaces[env.possible_agents[0]] if self._many else single(env.action_space, env)
         )
-        self.lost = False
-        """Whether the agent that is compared has left."""
+        self.slot = 0
+        self.seen: NDArray[Any] = np.zeros(0)
+        self._observations: Any = None
 
-    def reset(self) -> NDArray[Any]:
-        """Begin an episode; return the observation."""
+    def reset(self) -> None:
+        """Begin an episode."""
         out = self._env.reset()
-        return self._first(out if self._vec else out[0])
+        self._observe(out if self._vec else out[0])
 
-    def step(self, action: NDArray[Any]) -> tuple[bool, NDArray[Any]]:
-        """Return whether the episode ended, and the next observation."""
+    def follow(self, active: NDArray[np.bool_]) -> bool:
+        """Turn to another flow if the compared one does not run; return whether there is one."""
+        if not self._many or active[self.slot]:
+            return False
+        agents = enumerate(self._env.possible_agents)
+        running = [slot for slot, name in agents if active[slot] and name in self._observations]
+        if not running:
+            return False
+        self.slot = running[0]
+        self._observe(self._observations)
+        return True
+
+    def step(self, action: NDArray[Any]) -> bool:
+        """Apply ``action``; return whether the episode ended, and begin the next."""
         given: Any = action if isinstance(self._space, spaces.Box) else int(action)
         if self._many:
             out = self._env.step({name: given for name in self._env.agents})
             over = not self._env.agents
         else:
-            out = self._env.step(
-                np.stack([np.asarray(given, self._space.dtype)] * self._rows) if self._rows else given
-            )
+            given = np.stack([np.asarray(given, self._space.dtype)] * self._rows) if self._rows else given
+            out = self._env.step(given)
             ends = out[2:3] if self._vec else out[2:4]
             over = any(np.reshape(end, -1)[0] for end in ends)
-        # Vectors begin anew by themselves, some of them in the step that follows.
         if over and not self._rows:
-            return True, self.reset()
-        return over, self._first(out[0])
+            self.reset()
+        else:
+            self._observe(out[0])
+        return over
 
     def number(self, action: NDArray[Any]) -> NDArray[np.float32]:
         """Return an action as numbers: a discrete one as its level."""
@@ -147,10 +167,9 @@ class Driver:
         low, high = np.maximum(space.low, -2.0), np.minimum(space.high, 2.0)
         return random.uniform(low, high).astype(space.dtype)
 
-    def _first(self, observations: Any) -> NDArray[Any]:
+    def _observe(self, observations: Any) -> None:
+        self._observations = observations
         if self._many:
-            # The first learning flow is compared for as long as it runs.
-            name = self._env.possible_agents[0]
-            self.lost = name not in observations
-            observations = next(iter(observations.values())) if self.lost else observations[name]
-        return np.asarray(observations[0] if self._rows else observations).reshape(-1)
+            name = self._env.possible_agents[self.slot]
+            observations = observations.get(name, next(iter(observations.values())))
+        self.seen = np.asarray(observations[0] if self._rows else observations).reshape(-1)

@@ -16,14 +16,15 @@ from stable_baselines3.common import atari_wrappers, monitor, vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnvWrapper, VecNormalize
 from torch import nn
 
-from leogym.agents.export import save_policy
+from leogym.agents.export import comparison, probing, save_policy
 from leogym.agents.export import wrappers as exported
 from leogym.agents.export.layers import Copies
 from leogym.agents.export.network import Actor, Network
 from leogym.configs.errors import InputError
 from leogym.envs.flow import FlowEnv, FlowVectorEnv
 from leogym.envs.interface import simulations
-from leogym.envs.parallel import parallel_env
+from leogym.envs.parallel import FlowsParallelEnv, parallel_env
+from leogym.envs.rllib import MultiFlowEnv
 from leogym.envs.sb3 import LeoVecEnv
 from leogym.envs.stepped_batch import SteppedBatch
 
@@ -437,6 +438,30 @@ def test_the_environment_and_its_wrappers_stay_as_they_are():
     assert (env.obs_rms.count, env.update_running_mean) == (count, True)
     np.testing.assert_array_equal(env.obs_rms.mean, mean)
     np.testing.assert_array_equal(simulated.actions(0), actions)
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_flows_that_come_and_go_are_compared_while_they_run(constant, tmp_path, monkeypatch):
+    flows = [{"stop_s": 0.4}, {"start_s": 0.2}, {"start_s": 0.3, "stop_s": 0.6}]
+    scenario = {
+        **SHORT,
+        "duration_s": 1.0,
+        "flows": [{"scheme": "agent", "route": ["b"], **changes} for changes in flows],
+    }
+    arguments = {"scenario": scenario, "constant_agents": constant}
+    linear, compared = network().module, []
+    monkeypatch.setattr(
+        comparison, "within", lambda *values: compared.append(probing.within(*values)) or compared[-1]
+    )
+    for number, env in enumerate((parallel_env(**arguments), MultiFlowEnv(arguments))):
+        save_policy(linear, tmp_path / str(number), env)
+    assert len(compared) == 2 * comparison.STEPS
+    step = FlowsParallelEnv.step
+    monkeypatch.setattr(
+        FlowsParallelEnv, "step", lambda self, actions: step(self, {n: -a for n, a in actions.items()})
+    )
+    with pytest.raises(InputError, match=r"^env: \w+: the network's actions differ by"):
+        save_policy(linear, tmp_path / "wrong", parallel_env(**arguments))
 
 
 def test_real_tcp_which_cannot_be_copied_has_a_twin_on_simulations(monkeypatch):
