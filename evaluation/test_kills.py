@@ -32,7 +32,7 @@ scenario:
 KILLS, INTERRUPTS = {"evaluation": 1, "leobench": 0}, {"evaluation": 3, "leobench": 1}
 """Evenly spaced; a kill also comes before each rename, between which only temporary files change."""
 MASKS = {
-    r"run\.json": without_keys("date", "earlier", "sha256", "command"),
+    r"run\.json": without_keys("date", "earlier", "sha256", "command", "commit"),
     r"tiny.*\.json": without_keys("circumstances"),
 }
 
@@ -101,7 +101,8 @@ def main(what: str, folder: Path) -> None:
             ended.status == 0 and (len(ended.writes) <= number or by == signal.SIGINT)
         ), (number, ended.status)
         out.mkdir(exist_ok=True)
-        assert differences(finished(out), whole) == [], (number, by, made[min(number, len(made) - 1)])
+        changed = differences(finished(out), whole)
+        assert not changed, (changed, number, by, made[min(number, len(made) - 1)])
 
 
 def spaced(made: int, most: int) -> set[int]:
