@@ -58,7 +58,7 @@ def test_every_reader_names_file_and_line(reader: str, text: str | bytes, line: 
     assert len(str(caught.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("reader", READERS.keys() - {"settings"})
+@pytest.mark.parametrize("reader", [name for name in READERS if name != "settings"])
 @pytest.mark.parametrize("text", ["", "- a", "3"], ids=["empty", "list", "number"])
 def test_every_reader_wants_a_mapping(reader: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
