@@ -10,6 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import leosim
+
 import leogym
 from leogym.configs import home
 from leogym.configs.errors import printable
@@ -35,12 +37,13 @@ def describe(
         traces: path trace name to the SHA-256 of its CSV bytes.
 
     Returns:
-        ``command``, ``commit`` (see `commit`), ``date``
+        ``command``, ``commit`` (see `commit`), ``build`` (`leosim.BUILD`), ``date``
             (UTC, ISO 8601, whole seconds), ``versions``, ``platform``, ``seed``, ``config`` and ``traces``.
     """
     return {
         "command": command_line(),
         "commit": commit(),
+        "build": leosim.BUILD,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
         "platform": f"{platform.system()} {platform.release()} {platform.machine()}",

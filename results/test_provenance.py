@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import leosim
 import pytest
 
 from leogym.results import provenance
@@ -11,6 +12,7 @@ def test_a_description_is_json_and_names_command_versions_seed_config_and_traces
     assert json.loads(json.dumps(found)) == found
     assert found["config"] == {"a": 1}
     assert found["seed"] == 7
+    assert found["build"] == leosim.BUILD
     assert list(found["traces"]) == ["a", "b"]
     assert found["versions"]["numpy"][0].isdigit()
     assert {"python", "leogym", "leosim", "torch"} <= set(found["versions"])

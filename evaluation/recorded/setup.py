@@ -68,6 +68,8 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
     versions = [described["versions"].get("leosim") for described in (before, now)]
     if versions[0] != versions[1]:
         yield f"leosim: {versions[0]} before, {versions[1]} now"
+    elif before.get("build") not in (None, now["build"]):
+        yield f"leosim: build {before['build'][:8]}… before, {now['build'][:8]}… now"
 
 
 def unlike(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:

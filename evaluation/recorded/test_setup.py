@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import leosim
 import polars as pl
 import pytest
 
@@ -73,6 +74,14 @@ def test_whatever_would_mix_two_setups_in_a_table_is_refused_by_name(
     if change is not None:
         suite.write_text(SUITE.replace(*change))
     assert told in refused(suite, schemes, *arguments)
+
+
+def test_another_build_of_the_simulator_is_another_setup(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate(suite, "cubic")
+    monkeypatch.setattr(leosim, "BUILD", "0" * 32)
+    assert "leosim: build " in refused(suite, "reno")
 
 
 def test_other_bytes_behind_a_policys_name_are_another_setup(suite: Path, tmp_path: Path) -> None:

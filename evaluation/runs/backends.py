@@ -1,6 +1,5 @@
 """Backends, which turn scenarios into measurements."""
 
-import functools
 import hashlib
 import tempfile
 import time
@@ -14,6 +13,7 @@ import leosim
 import numpy as np
 
 from leogym import kernel_bridge
+from leogym.configs import build
 from leogym.configs.errors import InputError
 from leogym.configs.nearest import instead
 from leogym.configs.scenario import Scenario
@@ -110,8 +110,8 @@ class Simulator:
 
     @staticmethod
     def version() -> str | None:
-        """Return the hash of the simulator's binary."""
-        return _core()
+        """Return the digest of the simulator's build."""
+        return build.core()
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
         """Reject scenarios whose flows several programs steer."""
@@ -250,7 +250,7 @@ class Lab:
         package = Path(kernel_bridge.__file__).parent
         readers = sorted(path for path in package.rglob("*.py") if not path.name.startswith("test_"))
         parts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in readers]
-        words = [str(image.latest().manifest["sha256"]), qemu.version(), _core(), *parts]
+        words = [str(image.latest().manifest["sha256"]), qemu.version(), build.core(), *parts]
         return hashlib.sha256("\0".join(words).encode()).hexdigest()
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
@@ -305,14 +305,6 @@ def policy_folders(policies: Mapping[str, Mapping[str, bytes]]) -> Iterator[dict
             for name, data in files.items():
                 (found[scheme] / name).write_bytes(data)
         yield found
-
-
-@functools.cache
-def _core() -> str:
-    programs = sorted(Path(leosim.__file__).parent.glob("*.so"))
-    if not programs:
-        raise RuntimeError(f"{leosim.__file__}: no compiled core beside it")
-    return hashlib.sha256(b"".join(path.read_bytes() for path in programs)).hexdigest()
 
 
 def _policy(files: Mapping[str, bytes]) -> leosim.Policy:
