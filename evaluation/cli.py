@@ -12,6 +12,7 @@ import leosim
 
 from leogym.configs import lock, names, output_folder, signals
 from leogym.configs.atomic import FULL, write_atomically
+from leogym.configs.cluster import joining
 from leogym.configs.command_line import OneLineParser, as_folder
 from leogym.configs.errors import InputError, reports_input_errors
 from leogym.configs.machine import require_at_a_time
@@ -32,6 +33,7 @@ from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.runs.schemes import Contestants, of_suites, parse
 
 PROGRAM = "evaluate.py"
+RESUME = "recorded runs are kept: continue with --resume"
 RUN_BYTES = 32_000_000
 """Memory that a run may need while it runs."""
 EXAMPLES = (
@@ -177,7 +179,7 @@ def run(arguments: Sequence[str], program: str = PROGRAM) -> int:
         print(f"--schemes: {options.backend} does not run {left}: left out", file=sys.stderr)
     for told in unannounced.lines(unmet):
         print(f"warning: {told}", file=sys.stderr)
-    with execute.joined(options.ray), lock.held(folder):
+    with joining.joined(options.ray, resume=RESUME, packages=execute.PACKAGES), lock.held(folder):
         signals.on_interrupt("interrupted: recorded runs are kept; continue with --resume")
         try:
             path, results = evaluated(folder, runs, described, needed, options, kept)

@@ -27,6 +27,7 @@ from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import build
 from leogym.agents.training.stopping import Stop, Stopped
 from leogym.agents.training.test_stopping import Looks
+from leogym.configs.cluster import head, joining
 from leogym.configs.errors import InputError
 from leogym.envs import seeding
 from leogym.envs.rllib import MultiFlowEnv, SingleFlowEnv
@@ -60,7 +61,7 @@ def trained(
 @pytest.fixture(scope="module")
 def _ray_once():
     """Start one Ray for several runs; starting takes seconds."""
-    with ray_cluster.running(None):
+    with ray_cluster.running(None, resume=""):
         yield
 
 
@@ -258,8 +259,9 @@ def ppo(address: str) -> PpoSettings:
 
 @pytest.mark.parametrize("listens", [False, True])
 def test_a_cluster_that_does_not_answer_is_bad_input(listens, tmp_path, monkeypatch):
-    monkeypatch.setattr(ray_cluster, "CONNECT_S", 0.5)
-    monkeypatch.setattr(ray_cluster.ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(head, "ANSWER_S", 0.5)
+    monkeypatch.setattr(joining, "_joined", None)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         if listens:
@@ -267,25 +269,31 @@ def test_a_cluster_that_does_not_answer_is_bad_input(listens, tmp_path, monkeypa
         address = f"127.0.0.1:{mute.getsockname()[1]}"
         settings = ppo(address)
         run = RunFolder.create(tmp_path / "run", settings.to_yaml(), {})
-        with pytest.raises(InputError, match=rf"^--ray: {address}: no cluster there"):
+        with pytest.raises(InputError, match=rf"^--ray: {address}: no cluster answers"):
             online.train(settings, run)
 
 
 def test_an_address_without_a_host_or_port_is_bad_input(monkeypatch):
-    monkeypatch.setattr(ray_cluster.ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(joining, "_joined", None)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
     for address in (":6379", "localhost:99999"):
-        with pytest.raises(InputError, match=f"^--ray: {address}: must be HOST:PORT"):
-            ray_cluster.start_ray(address)
+        with (
+            pytest.raises(InputError, match=f"^--ray: {address}: must be HOST:PORT"),
+            ray_cluster.running(address, resume=""),
+        ):
+            pass
 
 
 def test_a_ray_that_does_not_start_gets_a_line_that_says_what_to_do(monkeypatch):
     def late(*arguments, **options):
         raise Exception("The current node timed out during startup.\nGCS has become overloaded.")
 
-    monkeypatch.setattr(ray_cluster.ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray_cluster.ray, "init", late)
-    with pytest.raises(InputError) as told:
-        ray_cluster.start_ray(None)
+    monkeypatch.setattr(joining, "_joined", None)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    monkeypatch.setattr(ray, "init", late)
+    with pytest.raises(InputError) as told, ray_cluster.running(None, resume=""):
+        pass
     line = str(told.value)
     assert line.startswith("Ray did not start on this machine: The current node timed out during startup; ")
     assert "--ray" in line

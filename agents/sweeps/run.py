@@ -19,31 +19,59 @@ from ray import tune
 from ray.tune.experiment import Trial as TuneTrial
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 
-from leogym.agents.engines.ray_cluster import running
+from leogym.agents.engines.ray_cluster import PACKAGES, running
 from leogym.agents.sweeps import trial as one
 from leogym.agents.sweeps.plan import Trial, trials
 from leogym.agents.sweeps.report import report
 from leogym.agents.training.stopping import Note, Stop, Stopped
-from leogym.configs import lock, yaml_text
+from leogym.configs import build, lock, yaml_text
 from leogym.configs.atomic import write_atomically
+from leogym.configs.cluster import joining
 from leogym.configs.errors import InputError
 from leogym.configs.sweep import Sweep, read
 
 
-class GivenUp(tune.Callback):
-    """Marks trials that the scheduler stopped early."""
+class EarlyStopping(ASHAScheduler):
+    """A scheduler that remembers which trials it stopped early."""
 
-    def __init__(self, planned: Sequence[Trial], stop: Stop) -> None:
-        self._planned, self._stop = planned, stop
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.stopped: set[int] = set()
+        """Numbers of trials."""
+
+    def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: dict[str, Any]) -> str:
+        """Return what to do with the trial."""
+        decision = super().on_trial_result(tune_controller, trial, result)
+        if decision == TrialScheduler.STOP:
+            self.stopped.add(trial.config["trial"])
+        return decision
+
+
+class GivenUp(tune.Callback):
+    """Marks trials that the scheduler stopped early, and notes those that ended without a result here."""
+
+    def __init__(self, planned: Sequence[Trial], stop: Stop, scheduler: TrialScheduler) -> None:
+        self._planned, self._stop, self._scheduler = planned, stop, scheduler
+        self.without_result: list[int] = []
+        """Numbers of trials."""
+
+    def on_trial_start(self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any) -> None:
+        """Note that the trial no longer waits for processors."""
+        joining.current().begins()
 
     def on_trial_complete(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
         """Mark the trial unless it is done or was asked to stop."""
-        planned = self._planned[trial.config["trial"]]
-        if not planned.done() and not self._stop.asked:
-            steps = (trial.last_result or {}).get("steps", 0)
-            write_atomically(planned.given_up, f'{{"steps": {int(steps)}}}\n'.encode())
+        number = trial.config["trial"]
+        planned = self._planned[number]
+        if planned.done() or self._stop.asked:
+            return
+        if number not in getattr(self._scheduler, "stopped", ()):
+            self.without_result.append(number)
+            return
+        steps = (trial.last_result or {}).get("steps", 0)
+        write_atomically(planned.given_up, f'{{"steps": {int(steps)}}}\n'.encode())
 
 
 def run_sweep(
@@ -76,7 +104,13 @@ def run_sweep(
     with lock.held(out):
         _claim(sweep, out, resume)
         note.remove()
-        with running(ray_address), stop.deferred():
+        cluster = running(
+            ray_address,
+            resume="trials keep their checkpoints: continue with --resume",
+            folder=out,
+            feature="--sweep",
+        )
+        with cluster, stop.deferred():
             errors = _tune(sweep, planned, out, workers, Note(note.path.absolute()))
         note.remove()
     if stop.asked:
@@ -112,19 +146,27 @@ def _tune(
     """Run the trials until they end or ``note`` asks them to stop; return the errors by trial number."""
     record = out.absolute() / "ray"
     shutil.rmtree(record, ignore_errors=True)
-    directory = str(Path.cwd())
+    directory, ours = str(Path.cwd()), build.here(PACKAGES)
 
     def trainable(config: dict[str, Any]) -> None:
         os.chdir(directory)  # Tune changed it, but settings may have relative paths
+        theirs = {"node": ray.util.get_node_ip_address(), **build.here(PACKAGES)}
+        if (why := build.refusal(ours, theirs)) is not None:
+            raise InputError(why)
         one.run(planned[config["trial"]], sweep.metric, note)
 
+    scheduler = _scheduler(sweep, planned)
+    given_up = GivenUp(planned, note, scheduler)
+    needed = resources(planned, _processors())
+    joining.current().waits(int(needed.required_resources.get("CPU", 0)) or 1, "a trial")
+
     tuner = tune.Tuner(
-        tune.with_resources(trainable, resources(planned, _processors())),
+        tune.with_resources(trainable, needed),
         param_space={"trial": tune.grid_search(list(range(len(planned))))},
         tune_config=tune.TuneConfig(
             metric=sweep.metric,
             mode=sweep.goal,
-            scheduler=_scheduler(sweep, planned),
+            scheduler=scheduler,
             max_concurrent_trials=workers or sweep.concurrent,
             reuse_actors=True,  # saves importing PyTorch for each trial
         ),
@@ -132,12 +174,13 @@ def _tune(
             name="experiment",
             storage_path=str(record),
             failure_config=tune.FailureConfig(max_failures=sweep.failures),
-            callbacks=[GivenUp(planned, note)],
+            callbacks=[given_up],
             verbose=0,
         ),
     )
     results = tuner.fit()
-    failed = {}
+    without = "ended without a result: all nodes must see this folder"
+    failed = dict.fromkeys(given_up.without_result, without)
     for result in results:
         if result.error is not None:
             number = (result.config or {}).get("trial", -1)
@@ -150,7 +193,7 @@ def _scheduler(sweep: Sweep, planned: Sequence[Trial]) -> TrialScheduler:
     stopping = sweep.early_stopping
     if stopping is None:
         return FIFOScheduler()
-    return ASHAScheduler(
+    return EarlyStopping(
         time_attr="steps",
         # Above the trials' own end, which ASHA would otherwise count as a rung.
         max_t=2 * max(trial.settings.steps or 1 for trial in planned),
@@ -160,7 +203,8 @@ def _scheduler(sweep: Sweep, planned: Sequence[Trial]) -> TrialScheduler:
 
 
 def _processors() -> int:
-    return int(ray.cluster_resources().get("CPU", 1))
+    joining.current().require_cpus(1, "a trial")
+    return joining.current().cpus
 
 
 def resources(planned: Sequence[Trial], available: int) -> tune.PlacementGroupFactory:

@@ -100,6 +100,7 @@ def run(arguments: Sequence[str], program: str) -> int:
         jobs=options.jobs,
         ray=options.ray,
         earlier=options.out if options.keep else None,
+        resume="entries that are judged are kept: continue with --keep",
     ):
         for line in one.lines:
             print(line, flush=True)

@@ -16,6 +16,7 @@ from typing import Any
 
 import leosim
 
+from leogym.configs.cluster import joining
 from leogym.configs.errors import InputError
 from leogym.configs.progress import Progress
 from leogym.evaluation.leobench import scoring
@@ -76,12 +77,14 @@ def judge(
     jobs: int = 0,
     ray: str | None = None,
     earlier: Path | None = None,
+    resume: str = "",
 ) -> Iterator[Judgement]:
     """Yield each entry's result, in the order of ``entries``.
 
     ``seed`` is the judging's, as the result tells it. ``jobs`` and ``ray`` are those of `execute`; results do
     not depend on them. A tier beside the simulator runs each run in the simulator, too, to compare. A result
-    in the folder ``earlier`` is taken as it is if this build would judge the same again.
+    in the folder ``earlier`` is taken as it is if this build would judge the same again. ``resume`` is how to
+    continue after the cluster has failed, for the message.
     """
     with ExitStack() as cluster:
         for name, policy in entries:
@@ -90,7 +93,7 @@ def judge(
                 yield Judgement(kept, (), True)
                 continue
             # Not before an entry needs the cluster, and then for all: its processes start in seconds.
-            cluster.enter_context(execute.joined(ray))
+            cluster.enter_context(joining.joined(ray, resume=resume, packages=execute.PACKAGES))
             yield _judgement((name, policy), told, judged_on, version, split, jobs, ray)
 
 

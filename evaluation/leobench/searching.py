@@ -16,6 +16,7 @@ from leogym.agents.search import checking, evolving, grammar
 from leogym.agents.search.grammar import Program
 from leogym.agents.training.run_folder import RunFolder
 from leogym.configs import output_folder
+from leogym.configs.cluster import joining
 from leogym.configs.errors import InputError
 from leogym.evaluation.leobench import judging, scoring, split, version
 from leogym.evaluation.leobench.split import Split
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if options.resume and (latest := folder.latest_checkpoint()) is not None:
         evolution, state = load(latest)
-    with execute.joined(options.ray):
+    with joining.joined(options.ray, resume="continue with --resume", packages=execute.PACKAGES):
         while evolution.generation < options.generations:
             begun_s = time.monotonic()
             candidates = evolving.drawn(evolution, options.seed, options.population)

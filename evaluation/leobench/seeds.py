@@ -12,6 +12,8 @@ from leogym.evaluation.leobench.entering import Named
 from leogym.evaluation.leobench.result import Estimate, encode
 from leogym.evaluation.leobench.version import Version
 
+RESUME = "results are kept: the same command continues"
+
 
 @dataclass(frozen=True)
 class Meeting:
@@ -46,7 +48,9 @@ def meet(
     out.mkdir(parents=True, exist_ok=True)
     for seed in seeds:
         chosen, scores = split.judge(version, seed), []
-        for one in judging.judge(entries, version, chosen, seed, jobs=jobs, ray=ray, earlier=out):
+        for one in judging.judge(
+            entries, version, chosen, seed, jobs=jobs, ray=ray, earlier=out, resume=RESUME
+        ):
             if not one.kept:
                 write_atomically(out / one.result.file_name, encode(one.result))
             scores.append(one.result.score)

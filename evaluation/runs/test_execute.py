@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 from leogym.configs import suite
+from leogym.configs.cluster import joining
 from leogym.configs.errors import InputError
 from leogym.evaluation import cli
 from leogym.evaluation.made_up import made_up_measurement, made_up_plan
@@ -99,7 +100,7 @@ def carried_out(folder: Path, inputs: Inputs, runs: list[Run], jobs: int, *, ray
     """Run everything into ``folder``, here or on a Ray cluster."""
     store = Store.create(folder, {})
     run_all = execute.run_on_ray if ray else execute.run_here
-    with execute.joined(ray):
+    with joining.joined(ray, resume=""):
         for run, rows in run_all(runs, inputs, jobs, store.take):
             store.add(run, rows)
     store.flush()

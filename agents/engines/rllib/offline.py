@@ -29,7 +29,6 @@ from torch import nn
 
 from leogym.agents.engines.actor import dense_layer, export
 from leogym.agents.engines.offline_settings import CqlSettings, OfflineSettings
-from leogym.agents.engines.ray_cluster import quieten
 from leogym.agents.engines.rllib import learner_checkpoint
 from leogym.agents.engines.rllib.modules import actor_layers, flow_module, own_module
 from leogym.agents.sage import pool
@@ -38,6 +37,7 @@ from leogym.agents.sage.sequences import Sequences
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
+from leogym.configs.cluster.joining import quieten
 from leogym.configs.errors import InputError
 from leogym.envs.flow import action_space
 

@@ -22,7 +22,7 @@ from ray.rllib.algorithms.algorithm import Algorithm
 from torch import nn
 
 from leogym.agents.engines.actor import export
-from leogym.agents.engines.ray_cluster import running
+from leogym.agents.engines.ray_cluster import how_to_resume, running
 from leogym.agents.engines.rllib import learner_checkpoint
 from leogym.agents.engines.rllib.algorithms import build, builder
 from leogym.agents.engines.rllib.modules import actor_layers
@@ -32,6 +32,7 @@ from leogym.agents.engines.settings import Sb3Settings
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
+from leogym.configs.cluster import joining
 from leogym.configs.errors import InputError
 
 
@@ -41,7 +42,7 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     A run ends with the iteration that completes its steps.
     """
     torch.set_num_threads(1)  # the networks are too small to gain from a second thread
-    with running(settings.ray_address):
+    with running(settings.ray_address, resume=partial(how_to_resume, run)):
         _train(settings, run)
 
 
@@ -50,7 +51,12 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
     state: dict[str, Any] = {"steps": 0, "wall_s": 0.0, "episodes": 0}
     if latest is not None:
         state = read_state(latest)
+    made = builder(settings)
+    if made.runners:
+        joining.current().require_cpus(made.runners, f"--workers {settings.workers}")
+        joining.current().waits(made.runners, f"--workers {settings.workers}")
     with stopped_after(build(settings, state["steps"])) as algorithm:
+        joining.current().begins()
         if latest is not None:
             learner_checkpoint.restore(algorithm, latest)
         _learn(algorithm, settings, run, state)
