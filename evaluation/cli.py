@@ -249,9 +249,12 @@ def evaluated(
     described["from_cache"] = carry_out(runs, store, needed, options, kept)
     write_atomically(folder / "run.json", description.encode(described))
     if store.rows.is_empty():
-        raise InputError(
-            f"{folder}: no run is valid ({invalid.read(folder)['why'][0]}); try again with --resume"
-        )
+        reasons = invalid.read(folder)["why"]
+        if reasons.is_empty():
+            # Only arrivals can leave a run without a flow.
+            rule = "no transfer arrived in any run: raise rate_per_s or duration_s"
+            raise InputError(f"{runs[0].suite}: flows: arrivals: {rule}")
+        raise InputError(f"{folder}: no run is valid ({reasons[0]}); try again with --resume")
     results = Results.read(folder)
     return page.write(results), results
 

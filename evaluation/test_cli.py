@@ -211,6 +211,30 @@ def test_schemes_that_no_scenario_takes_are_refused(tmp_path: Path) -> None:
         cli.run([str(fixed), "--schemes", "cubic", "--out", str(tmp_path / "out")])
 
 
+@pytest.mark.parametrize("duration_s", [0.001, 0.05])
+def test_a_run_shorter_than_an_interval_of_the_series_has_a_report(tmp_path: Path, duration_s: float) -> None:
+    file = tmp_path / "short.yaml"
+    file.write_text(
+        f"duration_s: {duration_s}\nlinks: {{l: {{rate_mbps: 50, delay_ms: 1}}}}\n"
+        "flows: [{scheme: $scheme, route: [l]}, {scheme: udp, rate_mbps: 1, route: [l]}]\n"
+    )
+    out = tmp_path / "out"
+    assert cli.run([str(file), "--schemes", "cubic", "--jobs", "1", "--repeats", "1", "--out", str(out)]) == 0
+    rows = pl.read_parquet(out / "runs.parquet")
+    assert rows["stop_s"].to_list() == [duration_s] * 2
+    assert (out / "report.html").exists()
+
+
+def test_runs_in_which_no_transfer_arrives_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "none.yaml"
+    file.write_text(
+        "duration_s: 1\nlinks: {l: {rate_mbps: 50, delay_ms: 1}}\n"
+        "flows: [{scheme: $scheme, route: [l], arrivals: {rate_per_s: 0.000001, mean_bytes: 1000}}]\n"
+    )
+    with pytest.raises(InputError, match="none: flows: arrivals: no transfer arrived in any run: raise"):
+        cli.run([str(file), "--schemes", "cubic", "--repeats", "1", "--out", str(tmp_path / "out")])
+
+
 def test_the_script_exits_with_2_and_one_line_on_bad_input() -> None:
     done = subprocess.run(
         [sys.executable, "evaluate.py", "leo-sngle"],

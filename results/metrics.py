@@ -223,6 +223,8 @@ def shared_window_s(flows: list[dict[str, Any]], last_s: float | None) -> tuple[
 
     Transfers are ignored if there are other flows.
     """
+    if not flows:
+        return None
     flows = _without_end(flows)
     begin, end = max(flow["start_s"] for flow in flows), min(flow["stop_s"] for flow in flows)
     if last_s is not None:
@@ -280,25 +282,28 @@ def scheme_shares(
 
 
 def goodput_ratio(goodputs: list[float]) -> float | None:
-    """Return the lowest over the highest goodput; None for fewer than two, or all zeros."""
-    if len(goodputs) < 2 or max(goodputs) <= 0:
+    """Return the lowest over the highest goodput; None for fewer than two, all zeros, or a NaN (unknown)."""
+    if len(goodputs) < 2 or not np.isfinite(goodputs).all() or max(goodputs) <= 0:
         return None
     return min(goodputs) / max(goodputs)
 
 
 def ratio_to_others(goodputs: list[float], flow: int) -> float | None:
-    """Return one flow's goodput over the highest of the others; None without others, or if theirs are 0."""
+    """Return one flow's goodput over the highest of the others; None without others, or if theirs are 0.
+
+    Also None if a goodput is unknown (NaN).
+    """
     highest = max((x for index, x in enumerate(goodputs) if index != flow), default=0.0)
-    return goodputs[flow] / highest if highest > 0 else None
+    return goodputs[flow] / highest if np.isfinite(goodputs).all() and highest > 0 else None
 
 
 def jain(goodputs: list[float]) -> float | None:
-    """Return Jain's fairness index; None for fewer than two goodputs, or all zeros.
+    """Return Jain's fairness index; None for fewer than two goodputs, all zeros, or a NaN (unknown).
 
     Jain, Chiu and Hawe: "A quantitative measure of fairness and discrimination for resource allocation",
     1984.
     """
-    if len(goodputs) < 2 or not any(goodputs):
+    if len(goodputs) < 2 or not np.isfinite(goodputs).all() or not any(goodputs):
         return None
     return sum(goodputs) ** 2 / (len(goodputs) * sum(x * x for x in goodputs))
 
@@ -326,7 +331,8 @@ def _inflation(
     for part in parts() if parts else [measurement]:
         for flow, (end_s, rtt, base) in grouped(part.flow_series, "flow", "time_s", "rtt_ms", "base_rtt_ms"):
             if flow in means:
-                means[flow].add(end_s, rtt / base)
+                inflation = np.full(len(base), np.nan)
+                means[flow].add(end_s, np.divide(rtt, base, out=inflation, where=base > 0))
     found = [mean for one in means.values() if np.isfinite(mean := one.mean())]
     return sum(found) / len(found) if found else float("nan")
 

@@ -4,7 +4,9 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import leosim
 import numpy as np
@@ -110,6 +112,28 @@ def test_a_handler_that_raises_ends_each_long_computation(entry, alarm):
         ENTRIES[entry]()
     # Its own time, as the machine is shared; two threads take twice as much.
     assert time.process_time() - begin < SOON_S
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_check_that_raises_ends_a_run_on_any_thread(threads):
+    checks = []
+
+    def check():
+        checks.append(threading.get_ident())
+        if len(checks) == 3:
+            raise _AlarmError
+
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(leosim.run, [_scenario(CUBIC)] * 2, {}, threads=threads, check=check)
+        with pytest.raises(_AlarmError):
+            run.result()
+        simulation = leosim.Simulation(_scenario(CUBIC), {})
+        advance = pool.submit(simulation.advance, HOURS, check=check)
+        checks.clear()
+        with pytest.raises(_AlarmError):
+            advance.result()
+    assert len(set(checks)) == 1
+    assert threading.get_ident() not in checks
 
 
 def test_a_handler_that_returns_changes_nothing(alarm):

@@ -2,11 +2,11 @@
 
 The output depends only on the scenario and its seed, not on the number of threads.
 
-Long computations look at signals at least every 100 ms of CPU time. If a signal's handler raises, such as the one of
-Ctrl-C, the computation ends with that exception. Python runs handlers on its main thread only.
+Long computations look at signals at least every 100 ms of CPU time. If a signal's handler raises, such as
+that of Ctrl-C, the computation ends with that exception. Python runs handlers on its main thread only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -261,6 +261,7 @@ def run(
     interval_ms: float = 30.0,
     series_ms: float = 100.0,
     threads: int = 1,
+    check: Callable[[], object] | None = None,
 ) -> list[RunLog]:
     """Run scenarios (JSON of `configs.scenario.Scenario`) to their end, in parallel and without the GIL.
 
@@ -271,6 +272,7 @@ def run(
         interval_ms: monitor interval of policies.
         series_ms: interval of the series; 0 disables them.
         threads: number of threads; 0 means one per core.
+        check: called on this thread every 50 ms of computing; what it raises ends the runs.
 
     Raises:
         InputError: a scenario is invalid, or a trace or scheme is unknown.
@@ -305,10 +307,13 @@ class Simulation:
         """Scheme of each flow."""
     @property
     def link_names(self) -> list[str]: ...
-    def advance(self, seconds: float) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    def advance(
+        self, seconds: float, *, check: Callable[[], object] | None = None
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
         """Advance by ``seconds``, or to the end, without the GIL.
 
-        If a signal's handler raises, the simulation stands between two events, and a later call goes on from there.
+        Every 50 ms of computing, it calls ``check``. If that or a signal's handler raises, the simulation
+        stands between two events, and a later call goes on from there.
 
         Returns:
             The new rows of `RunLog.flow_series` and `RunLog.link_series`; the simulation keeps no copy.
@@ -467,8 +472,8 @@ class Batch:
             actions: (size, slots, action_dim), each in [-1, 1]; ignored for inactive flows.
 
         Raises:
-            InputError: the array has another shape, is not C-contiguous, or contains NaN. Or a signal interrupted an
-                earlier step or reset of a simulation, which needs a `reset`.
+            InputError: the array has another shape, is not C-contiguous, or contains NaN. Or a signal
+                interrupted an earlier step or reset of a simulation, which needs a `reset`.
         """
     def actions(self, index: int) -> NDArray[np.float32]:
         """Return the actions (steps, slots, action_dim) of simulation ``index`` since its reset."""

@@ -2,15 +2,13 @@
 
 import hashlib
 import tempfile
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import leosim
-import numpy as np
 
 from leogym import kernel_bridge
 from leogym.configs import build
@@ -32,12 +30,6 @@ from leogym.results.measurement import Measurement
 
 SERIES_MS = 100.0
 """Interval of the recorded time series: the path traces' grid."""
-
-
-STEP_S = 0.05
-"""A run looks for a request to stop about this often, in s of wall time."""
-Columns: TypeAlias = dict[str, np.ndarray]
-"""Columns of a series by name."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +131,7 @@ class Simulator:
                 interval_ms=interval_ms,
                 series_ms=series_ms,
                 threads=1,
+                check=self._stop.check,
             )
         except leosim.InputError as error:
             raise InputError(str(error)) from None
@@ -163,25 +156,13 @@ class Simulator:
         schemes = [{"flow": flow, "scheme": name} for flow, name in enumerate(simulation.flow_schemes)]
         intervals = max(1, self._part_rows // (len(schemes) + len(names)))
         while not simulation.finished:
-            flow_series, link_series = self._advanced(simulation, intervals)
+            self._stop.check()
+            flow_series, link_series = simulation.advance(intervals * SERIES_MS / 1e3, check=self._stop.check)
             flows, links = schemes, []
             if simulation.finished:
                 log = simulation.run_log()
                 flows, links = log.flows, log.links
             yield Measurement(flows, links, flow_series, link_series, names)
-
-    def _advanced(self, simulation: leosim.Simulation, intervals: int) -> tuple[Columns, Columns]:
-        """Advance by a number of intervals of the series; between short steps, look at the `Stop`."""
-        steps, left, step = [], intervals, 1
-        while left and not simulation.finished:
-            self._stop.check()
-            begun_s = time.monotonic()
-            step = min(step, left)
-            steps.append(simulation.advance(step * SERIES_MS / 1e3))
-            left -= step
-            step = 2 * step if time.monotonic() - begun_s < STEP_S else max(1, step // 2)
-        flows, links = zip(*steps, strict=True)
-        return _joined(flows), _joined(links)
 
     def _program_of(self, scenario_json: str) -> str | None:
         if not self._programs:
@@ -279,13 +260,6 @@ def backend(name: str) -> type[Simulator] | type[RealTcp] | type[Lab]:
     if name not in BACKENDS:
         raise InputError(f"--backend: {name}: not a backend that this build runs {instead(name, BACKENDS)}")
     return BACKENDS[name]
-
-
-def _joined(parts: Sequence[Columns]) -> Columns:
-    """Return the columns of consecutive parts as one."""
-    if len(parts) == 1:
-        return parts[0]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def require_no_programs(given: Mapping[str, Program]) -> None:

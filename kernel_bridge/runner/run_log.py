@@ -64,7 +64,7 @@ def run_log(
     flows gave them to Cubic, by flow, for those that may.
     """
     step_ns = round(series_ms * NS_PER_MS)
-    grid = np.arange(step_ns, plan.duration_ns + 1, step_ns, dtype=np.int64)
+    grid = _row_ends_ns(plan.duration_ns, step_ns)
     # A shell that began early stays ahead in its trace for the whole run.
     lead_ns = round(LEAD_S * NS_PER_S)
     ahead = {
@@ -79,13 +79,13 @@ def run_log(
         summary = _flow_summary(plan, flow, record, rtts, ahead)
         summary["fallbacks"] = (fallbacks or {}).get(index)
         flows.append(ordered("flows", {"flow": index, **summary}))
-        flow_columns.append(_flow_series(plan, index, flow, record, rtts, ahead, grid, step_ns))
+        flow_columns.append(_flow_series(plan, index, flow, record, rtts, ahead, grid))
     # The simulator orders links in the data direction.
     links, link_columns = [], []
     for index, position in enumerate(reversed(range(len(plan.chain)))):
         of_link = _link_summary(plan.chain[position].name, events[position], plan.duration_ns)
         links.append(ordered("links", of_link))
-        link_columns.append(_link_series(plan, position, index, events[position], ahead, grid, step_ns))
+        link_columns.append(_link_series(plan, position, index, events[position], ahead, grid))
     return Measurement(
         flows,
         links,
@@ -94,6 +94,11 @@ def run_log(
         [link["link"] for link in links],
         invalid,
     )
+
+
+def _row_ends_ns(duration_ns: int, step_ns: int) -> Integers:
+    """Return the ends of the series' intervals; the run's end cuts the last one short."""
+    return np.append(np.arange(step_ns, duration_ns, step_ns, dtype=np.int64), duration_ns)
 
 
 def base_rtt_ns(plan: Plan, flow: PlannedFlow, ahead: dict[str, Ahead], time_ns: Integers) -> Integers:
@@ -205,16 +210,15 @@ def _flow_series(
     rtts: _RttSamples,
     ahead: dict[str, Ahead],
     grid: Integers,
-    step_ns: int,
 ) -> dict[str, Column]:
     """Return rows for the intervals in which the flow ran, like the simulator."""
     # A transfer's last row covers the interval of its completion.
-    last_ns = flow.stop_ns + (step_ns - 1 if flow.completed else 0)
-    time_ns = grid[(grid > flow.start_ns) & (grid <= last_ns)]
+    edges = np.concatenate(([0], grid))
+    runs = (grid > flow.start_ns) & (edges[:-1] < flow.stop_ns if flow.completed else grid <= flow.stop_ns)
+    time_ns, before = grid[runs], edges[:-1][runs]
     rows = len(time_ns)
-    before = np.concatenate((time_ns[:1] - step_ns, time_ns[:-1]))
-    goodput = np.diff(_goodput_bytes(flow, record, np.concatenate((before[:1], time_ns))))
     counted = np.concatenate((before[:1], time_ns))
+    goodput = np.diff(_goodput_bytes(flow, record, counted))
     if rows and time_ns[-1] == flow.stop_ns:
         # A sender writes its last record shortly after it has stopped.
         counted[-1] = max([counted[-1], *record.sent.time_ns[-1:]])
@@ -239,7 +243,7 @@ def _flow_series(
         in_flight = _held(at, flying, time_ns, 0)
         rate = info["pacing_rate"]
         pacing = _held(at, np.where(rate == UNPACED, np.nan, rate * 8e-6), time_ns, np.nan)
-    seconds = step_ns / NS_PER_S
+    seconds = (time_ns - before) / NS_PER_S
     return {
         "time_s": time_ns / NS_PER_S,
         "flow": np.full(rows, index, dtype=np.uint32),
@@ -281,7 +285,6 @@ def _link_series(
     events: LinkEvents,
     ahead: dict[str, Ahead],
     grid: Integers,
-    step_ns: int,
 ) -> dict[str, Column]:
     link = plan.chain[position]
     shift = ahead[link.name].capacity_ns
@@ -291,7 +294,7 @@ def _link_series(
     carried = _sum_at(events.delivery_ns, events.delivered_bytes, edges)
     dropped = _sum_at(events.drop_ns, events.dropped_packets, edges)
     lost = _sum_at(events.loss_ns, events.lost_packets, edges)
-    seconds = step_ns / NS_PER_S
+    seconds = np.diff(edges) / NS_PER_S
     bits = link.schedule.capacity_bits(edges[:-1] + shift, edges[1:] + shift)
     return {
         "time_s": grid / NS_PER_S,

@@ -5,11 +5,12 @@ use pyo3::prelude::*;
 
 use crate::inputs::{Policies, Traces, interval, policy_set, trace_set};
 use crate::run_log::RunLog;
-use crate::signals::interruptible;
+use crate::signals::checked;
 
 /// Run scenarios to their end.
 #[pyfunction]
-#[pyo3(signature = (scenarios, traces, policies = None, *, interval_ms = 30.0, series_ms = 100.0, threads = 1))]
+#[pyo3(signature = (scenarios, traces, policies = None, *, interval_ms = 30.0, series_ms = 100.0, threads = 1, check = None))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
 pub fn run(
     py: Python<'_>,
@@ -19,12 +20,13 @@ pub fn run(
     interval_ms: f64,
     series_ms: f64,
     threads: usize,
+    check: Option<Py<PyAny>>,
 ) -> PyResult<Vec<RunLog>> {
     let interval_ns = interval("interval_ms", interval_ms, 0.1)?;
     let series = if series_ms == 0.0 { 0 } else { interval("series_ms", series_ms, 0.1)? };
     let traces = trace_set(&traces);
     let policies = policy_set(policies.as_ref());
-    let logs = interruptible(py, |stop| {
+    let logs = checked(py, check, |stop| {
         let simulations = scenarios.iter().map(|json| {
             let scenario = Scenario::from_json(json)?;
             Simulation::new(&scenario, &traces, &policies, interval_ns, series, stop)

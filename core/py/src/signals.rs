@@ -1,4 +1,4 @@
-//! Python's signals during long computations.
+//! Python's signals and its caller's own checks during long computations.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 pub enum Failure {
     /// One line for an `InputError`.
     Input(String),
-    /// A signal's handler raised.
+    /// A signal's handler or the caller's check raised.
     Interrupted,
 }
 
@@ -42,21 +42,22 @@ impl From<Unbuilt> for Failure {
     }
 }
 
-/// Looks at signals while a computation runs.
-struct Signals {
-    /// The exception that a handler has raised.
+/// Looks at signals, and calls the caller's check, while a computation runs.
+struct Looks {
+    check: Option<Py<PyAny>>,
+    /// The exception that a handler or the check has raised.
     raised: Mutex<Option<PyErr>>,
     #[expect(clippy::disallowed_types, reason = "see above")]
     next_look: Mutex<Instant>,
 }
 
 #[expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "see above")]
-impl Signals {
-    fn new() -> Self {
-        Self { raised: Mutex::new(None), next_look: Mutex::new(Instant::now() + BETWEEN_LOOKS) }
+impl Looks {
+    fn new(check: Option<Py<PyAny>>) -> Self {
+        Self { check, raised: Mutex::new(None), next_look: Mutex::new(Instant::now() + BETWEEN_LOOKS) }
     }
 
-    /// Run the handlers of signals that have arrived, and return whether one has raised.
+    /// Run the handlers of signals that have arrived and the check, and return whether one has raised.
     fn look(&self) -> bool {
         let mut raised = self.raised.lock().expect("no look panics");
         if raised.is_some() {
@@ -64,8 +65,12 @@ impl Signals {
         }
         let mut next = self.next_look.lock().expect("no look panics");
         if Instant::now() >= *next {
-            // On threads other than Python's main thread, this does nothing.
-            *raised = Python::attach(|python| python.check_signals()).err();
+            *raised = Python::attach(|python| {
+                // On threads other than Python's main thread, this does nothing.
+                python.check_signals()?;
+                self.check.as_ref().map_or(Ok(()), |check| check.call0(python).map(drop))
+            })
+            .err();
             *next = Instant::now() + BETWEEN_LOOKS;
         }
         raised.is_some()
@@ -80,13 +85,22 @@ pub fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(Stop<'_>) -> Result<T, Failure> + Send,
 ) -> PyResult<T> {
-    let signals = Signals::new();
-    let result = py.detach(|| work(&|| signals.look()));
-    if let Some(raised) = signals.raised.into_inner().expect("no look panics") {
+    checked(py, None, work)
+}
+
+/// [`interruptible`], and call `check` after each look at signals: what it raises ends the computation, too.
+pub fn checked<T: Send>(
+    py: Python<'_>,
+    check: Option<Py<PyAny>>,
+    work: impl FnOnce(Stop<'_>) -> Result<T, Failure> + Send,
+) -> PyResult<T> {
+    let looks = Looks::new(check);
+    let result = py.detach(|| work(&|| looks.look()));
+    if let Some(raised) = looks.raised.into_inner().expect("no look panics") {
         return Err(raised);
     }
     result.map_err(|failure| match failure {
         Failure::Input(line) => input_error(line),
-        Failure::Interrupted => unreachable!("only a handler's exception interrupts"),
+        Failure::Interrupted => unreachable!("only an exception interrupts"),
     })
 }

@@ -7,7 +7,7 @@ use pyo3::types::PyDict;
 use crate::input_error;
 use crate::inputs::{Policies, Traces, interval, policy_set, trace_set};
 use crate::run_log::{RunLog, to_dict};
-use crate::signals::interruptible;
+use crate::signals::{checked, interruptible};
 
 const NANOS_PER_S: f64 = 1e9;
 
@@ -60,10 +60,12 @@ impl Simulation {
         self.inner.link_names().collect()
     }
 
+    #[pyo3(signature = (seconds, *, check = None))]
     fn advance<'py>(
         &mut self,
         py: Python<'py>,
         seconds: f64,
+        check: Option<Py<PyAny>>,
     ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
         if !(seconds > 0.0 && seconds <= 1e9) {
             return Err(input_error(format!(
@@ -71,7 +73,7 @@ impl Simulation {
             )));
         }
         let until = self.inner.now() + ((seconds * NANOS_PER_S).round() as Nanos).max(1);
-        let (flows, links) = interruptible(py, |stop| {
+        let (flows, links) = checked(py, check, |stop| {
             self.inner.advance(until, stop)?;
             Ok(self.inner.take_series())
         })?;

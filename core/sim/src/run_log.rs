@@ -127,6 +127,10 @@ struct FlowMark {
 #[derive(Clone)]
 pub struct Recorder {
     interval: Nanos,
+    /// The end of the run.
+    end: Nanos,
+    /// Times of the last row and of the next one.
+    last: Nanos,
     next: Nanos,
     flow_marks: Vec<FlowMark>,
     link_marks: Vec<LinkStats>,
@@ -138,11 +142,13 @@ const NS: f64 = 1e-9;
 const NS_TO_MS: f64 = 1e-6;
 
 impl Recorder {
-    /// Record a row every `interval`; none if it is 0.
-    pub fn new(interval: Nanos, flows: usize, links: usize) -> Self {
+    /// Record a row every `interval`, the last one at `end`; none if the interval is 0.
+    pub fn new(interval: Nanos, end: Nanos, flows: usize, links: usize) -> Self {
         Self {
             interval,
-            next: if interval == 0 { NEVER } else { interval },
+            end,
+            last: 0,
+            next: if interval == 0 { NEVER } else { interval.min(end) },
             flow_marks: vec![FlowMark::default(); flows],
             link_marks: vec![LinkStats::default(); links],
             flow_series: FlowSeries::default(),
@@ -162,10 +168,11 @@ impl Recorder {
         links: &mut [Link<Packet>],
         logged: &[(String, usize)],
     ) {
-        let interval_s = self.interval as f64 * NS;
+        // The run's end cuts the last interval short.
+        let interval_s = (now - self.last) as f64 * NS;
         for (index, (flow, mark)) in flows.iter().zip(&mut self.flow_marks).enumerate() {
             // Include flows that stop now and transfers that completed since the last row.
-            let completed = flow.completed.is_some_and(|at| at + self.interval > now);
+            let completed = flow.completed.is_some_and(|at| at > self.last);
             let stops = flow.phase == Phase::Stopped && (flow.stop == now || completed);
             if flow.phase == Phase::Running || stops {
                 self.flow_series.push(now, interval_s, index, flow, mark, links);
@@ -174,7 +181,8 @@ impl Recorder {
         for (index, ((_, link), mark)) in logged.iter().zip(&mut self.link_marks).enumerate() {
             self.link_series.push(now, interval_s, index, &mut links[*link], mark);
         }
-        self.next = now + self.interval;
+        self.last = now;
+        self.next = if now >= self.end { NEVER } else { (now + self.interval).min(self.end) };
     }
 
     pub fn take(&mut self) -> (FlowSeries, LinkSeries) {
@@ -299,7 +307,9 @@ fn summarise(index: u64, flow: &Flow, links: &[Link<Packet>], now: Nanos) -> Flo
     let normalized_goodput = goodput_mbps / (capacity_mbps * payload_share);
     let rtt = &flow.rtt_log;
     let samples = rtt.samples as f64;
-    let delay_inflation = rtt.inflation_sum / samples;
+    // Each sample over a path without any delay adds 1 ns: relative to that, nothing can be told.
+    let base_sum = if rtt.base_sum > rtt.samples { rtt.base_sum } else { 0 };
+    let delay_inflation = if base_sum > 0 { rtt.inflation_sum / samples } else { f64::NAN };
     FlowSummary {
         flow: index,
         scheme: flow.name.clone(),
@@ -310,7 +320,7 @@ fn summarise(index: u64, flow: &Flow, links: &[Link<Packet>], now: Nanos) -> Flo
         normalized_goodput,
         rtt_mean_ms: rtt.sum as f64 / samples * NS_TO_MS,
         rtt_p95_ms: flow.rtt_p95().map_or(f64::NAN, |rtt| rtt as f64 * NS_TO_MS),
-        base_rtt_mean_ms: rtt.base_sum as f64 / samples * NS_TO_MS,
+        base_rtt_mean_ms: base_sum as f64 / samples * NS_TO_MS,
         delay_inflation,
         loss_rate: stats.lost as f64 / stats.sent as f64,
         retransmit_rate: stats.retransmitted as f64 / stats.sent as f64,

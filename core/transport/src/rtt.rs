@@ -8,7 +8,7 @@ const MILLISECOND: Nanos = 1_000_000;
 pub const RTO_MIN: Nanos = 200 * MILLISECOND;
 /// Linux's TCP_RTO_MAX.
 pub const RTO_MAX: Nanos = 120_000 * MILLISECOND;
-/// RFC 6298 §2: the timeout before the first sample.
+/// RFC 6298 §2.1: the timeout before the first sample.
 pub const RTO_INITIAL: Nanos = 1_000 * MILLISECOND;
 
 /// The smoothed RTT, its deviation, the minimum RTT and the timeout.
@@ -23,13 +23,30 @@ pub struct RttEstimator {
     round_end: u64,
     min: MinRtt,
     latest: Nanos,
+    /// The timeout before the first sample.
+    initial: Nanos,
 }
 
 impl RttEstimator {
     /// Create an estimator without samples.
     #[must_use]
     pub const fn new() -> Self {
-        Self { srtt_8: 0, mdev_4: 0, mdev_max_4: 0, rttvar_4: 0, round_end: 0, min: MinRtt::new(), latest: 0 }
+        Self {
+            srtt_8: 0,
+            mdev_4: 0,
+            mdev_max_4: 0,
+            rttvar_4: 0,
+            round_end: 0,
+            min: MinRtt::new(),
+            latest: 0,
+            initial: RTO_INITIAL,
+        }
+    }
+
+    /// Lengthen the timeout before the first sample to what the sample `rtt` would make it. This is no sample.
+    pub fn expect(&mut self, rtt: Nanos) {
+        // RFC 6298 §2.2: "RTTVAR <- R/2, RTO <- SRTT + max (G, K*RTTVAR)" with K = 4.
+        self.initial = rtt.saturating_mul(3).clamp(RTO_INITIAL, RTO_MAX);
     }
 
     /// Take a sample at `now`; the sender's `una` and `next` delimit rounds. `rtt` is that of the first
@@ -97,7 +114,7 @@ impl RttEstimator {
     /// The retransmission timeout without backoff: at least 200 ms above the smoothed RTT.
     #[must_use]
     pub fn timeout(&self) -> Nanos {
-        if self.srtt_8 == 0 { RTO_INITIAL } else { (self.srtt_8 / 8 + self.rttvar_4).min(RTO_MAX) }
+        if self.srtt_8 == 0 { self.initial } else { (self.srtt_8 / 8 + self.rttvar_4).min(RTO_MAX) }
     }
 }
 
@@ -120,6 +137,20 @@ mod tests {
         }
         assert_eq!(rtt.smoothed(), 50 * MILLISECOND);
         assert_eq!(rtt.timeout(), 250 * MILLISECOND);
+    }
+
+    #[test]
+    fn an_expected_rtt_only_lengthens_the_timeout_before_the_first_sample() {
+        for (expected, timeout) in
+            [(50, 1_000), (333, 1_000), (600, 1_800), (1_200, 3_600), (50_000, 120_000)]
+        {
+            let mut rtt = RttEstimator::new();
+            rtt.expect(expected * MILLISECOND);
+            assert_eq!(rtt.timeout(), timeout * MILLISECOND, "{expected}");
+            assert_eq!((rtt.smoothed(), rtt.min()), (0, Nanos::MAX));
+            rtt.sample(0, 50 * MILLISECOND, 50 * MILLISECOND, 0, 10);
+            assert_eq!(rtt.timeout(), 250 * MILLISECOND);
+        }
     }
 
     #[test]

@@ -187,6 +187,11 @@ impl Sender {
         self
     }
 
+    /// Wait for the first ACK as a connection does that has measured `rtt`.
+    pub fn expect_rtt(&mut self, rtt: Nanos) {
+        self.rtt.expect(rtt);
+    }
+
     /// Start: the connection is established and packets may go out.
     pub fn start(&mut self, now: Nanos) {
         self.scheme.on_start(now, self.rtt.smoothed());

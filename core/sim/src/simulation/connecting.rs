@@ -1,10 +1,12 @@
-//! The handshake, as it crosses the links.
+//! The handshake, as it crosses the links, and the RTT of a connection that exists without one.
 
-use leo_link::Nanos;
+use leo_link::{Link, Nanos};
 use leo_transport::{SYN_BYTES, timestamp_ms};
 
 use super::Simulation;
 use crate::packet::{Head, Kind, Packet};
+
+const NANOS_PER_S: u128 = 1_000_000_000;
 
 impl Simulation {
     /// Send a SYN if one is due.
@@ -35,6 +37,24 @@ impl Simulation {
             self.note_change(index);
             self.pump(index);
         }
+    }
+
+    /// Return the RTT of a packet that flow `index` sends now: propagation, and the packets that wait on its path.
+    ///
+    /// During an outage, a link counts with its rate outside of outages.
+    #[cold]
+    pub(super) fn rtt_of_path(&mut self, index: usize) -> Nanos {
+        let Self { now, links, flows, .. } = self;
+        let flow = &flows[index];
+        let route = flow.routes.current();
+        let time_on = |link: &mut Link<Packet>| {
+            let span = link.schedule().at(*now);
+            let waiting_bits = 8 * u128::from(link.queued_bytes(*now));
+            let wait = waiting_bits * NANOS_PER_S / u128::from(span.rate_bps.max(1));
+            span.delay.saturating_add(Nanos::try_from(wait).unwrap_or(Nanos::MAX))
+        };
+        let crossed = route.links.iter().chain(&route.back).map(|&link| time_on(&mut links[link as usize]));
+        crossed.fold(2 * flow.extra_delay, Nanos::saturating_add)
     }
 
     #[cold]

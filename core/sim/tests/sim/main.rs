@@ -25,6 +25,7 @@ mod laws_reverse_path;
 mod laws_schemes;
 mod laws_startup;
 mod laws_vivace;
+mod long_paths;
 mod properties;
 mod reroute;
 mod scenario_text;
