@@ -87,9 +87,10 @@ class Nodes:
         (folder / "leosim").mkdir()
         (folder / "leosim" / "__init__.py").write_text(FAULTY_LEOSIM)
         self._environment = {"PYTHONPATH": str(folder), STATE: str(self._state)}
-        head = {"include_dashboard": False, "_system_config": {"health_check_period_ms": 200}}
         # Without its hooks at exit, Ray lets other threads than the first add nodes.
-        self.cluster = Cluster(True, head_node_args={**self._node(), **head}, shutdown_at_exit=False)
+        self.cluster = Cluster(
+            True, head_node_args={**self._node(), "include_dashboard": False}, shutdown_at_exit=False
+        )
 
     @property
     def address(self) -> str:
