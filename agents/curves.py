@@ -17,6 +17,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from leogym.agents.sweeps.plan import HELD_OUT
+from leogym.agents.training.run_folder import require_same
 from leogym.agents.training.settings import FREE_ON_RESUME, read_config
 from leogym.configs import output_folder
 from leogym.configs.atomic import write_atomically
@@ -54,6 +55,7 @@ def read(run: Path, metric: str) -> tuple[np.ndarray, np.ndarray]:
             f"{path}: missing: {metric} needs a run with --set held_out_episodes=16; "
             "or name a column of progress.csv with --metric"
         )
+    require_same(run, path.name)
     try:
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -73,6 +75,8 @@ def read(run: Path, metric: str) -> tuple[np.ndarray, np.ndarray]:
 
 def curves(runs: Sequence[Path], metric: str) -> list[Curve]:
     """Return one curve for each configuration among ``runs``."""
+    for run in runs:
+        require_same(run, "config.yaml", "or copy it from where the run was made")
     configurations = {run: read_config(run / "config.yaml") for run in runs}
     groups: dict[str, list[Path]] = {}
     for run, data in configurations.items():

@@ -8,6 +8,7 @@ import leosim
 from leogym.agents.training import registry
 from leogym.agents.training.bars import JUDGING_LINK, links_held
 from leogym.agents.training.rollout import evaluate_action, evaluate_policy
+from leogym.agents.training.run_folder import require_same
 from leogym.agents.training.settings import TrainSettings, build, read_config
 from leogym.configs import json_text
 from leogym.configs.errors import InputError
@@ -59,6 +60,7 @@ def settings_of(folder: Path, scenarios: str | None) -> TrainSettings:
     configs = (folder / "config.yaml", *([folder.parent / "config.yaml"] if inside else []))
     described = next((path for path in (folder, folder / "policy") if (path / "policy.json").is_file()), None)
     if (config := next((path for path in configs if path.is_file()), None)) is not None:
+        require_same(config.parent, config.name, "or copy it from where the run was made")
         source, data = str(config), read_config(config)
     elif described is not None:
         source, data = str(described / "policy.json"), _of_policy(described / "policy.json")

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from leogym.agents.training import policy_folder
 from leogym.agents.training.held_out import Rank, rank, rows
-from leogym.agents.training.run_folder import known_ranges
+from leogym.agents.training.run_folder import known_ranges, require_same
 from leogym.agents.training.settings import CONFIGS, read_config
 from leogym.configs import json_text, output_folder
 from leogym.configs.atomic import write_atomically
@@ -55,11 +56,11 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
     chosen = runs[ranks.index(max(ranks))]
     if folder.exists():
         shutil.rmtree(folder)
-    (folder / "policy").mkdir(parents=True)
-    shutil.copyfile(chosen / "best/policy.onnx", folder / "policy/policy.onnx")
-    for source, target in (("best/policy.json", "policy/policy.json"), ("config.yaml", "config.yaml")):
-        write_atomically(folder / target, _OUT.sub("", (chosen / source).read_text()).encode())
-    _name_ranges(folder / "policy/policy.json", settings[0])
+    said = json_text.parse(_OUT.sub("", (chosen / "best/policy.json").read_text(encoding="utf-8")))
+    description = _with_ranges(said, settings[0])
+    policy_folder.write(folder / "policy", (chosen / "best/policy.onnx").read_bytes(), description)
+    config = _OUT.sub("", (chosen / "config.yaml").read_text(encoding="utf-8"))
+    write_atomically(folder / "config.yaml", config.encode())
     for run, seed in zip(runs, seeds, strict=True):
         for name in CURVES:
             shutil.copyfile(run / f"{name}.csv", folder / f"{name}-seed-{seed}.csv")
@@ -78,17 +79,15 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
     return chosen
 
 
-def _name_ranges(description: Path, settings: dict[str, Any]) -> None:
-    """Add the known ranges to a policy.json that lacks them."""
-    said = json_text.read(description)
-    if "known_ranges" in said:
-        return
+def _with_ranges(description: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the entries of a policy.json, with known ranges if it lacks them."""
+    if "known_ranges" in description:
+        return description
     preset = CONFIGS / f"{settings.get('agent')}.yaml"
     found = known_ranges(settings) or (known_ranges(read_config(preset)) if preset.is_file() else {})
-    if found:
-        provenance = said.pop("provenance", {})
-        said = {**said, **found, "provenance": provenance}
-        write_atomically(description, (json.dumps(said, indent=2) + "\n").encode())
+    provenance = {"provenance": description["provenance"]} if "provenance" in description else {}
+    rest = {name: value for name, value in description.items() if name != "provenance"}
+    return {**rest, **found, **provenance}
 
 
 def _best(run: Path) -> Rank:
@@ -99,4 +98,7 @@ def _best(run: Path) -> Rank:
     if not ranks or not (run / "best/policy.onnx").is_file():
         path = run / "evaluation.csv"
         raise InputError(f"{path}: no policy of this run was evaluated; train with held_out_episodes")
+    for name in (*(f"{name}.csv" for name in CURVES), "config.yaml"):
+        require_same(run, name)
+    policy_folder.require_whole(run / "best")
     return max(ranks)

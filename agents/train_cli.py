@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from leogym.agents import replaced_scenarios
 from leogym.agents.training import registry
-from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.run_folder import RunFolder, require_same_settings
 from leogym.agents.training.scheme import Scheme
 from leogym.agents.training.settings import (
     CONFIGS,
@@ -98,7 +98,10 @@ def run(arguments: list[str], program: str = PROGRAM) -> int:
     trainer = scheme.trainer(settings.engine)
     provenance = describe(settings.model_dump(mode="json"), settings.seed, trace_hashes(settings))
     with lock.held(out), Signals() as stop:
-        if flags.resume:
+        if flags.resume and not RunFolder(out, {}).kept_checkpoints():
+            print(f"{out}: has no checkpoint yet: the run begins again with its settings", file=sys.stderr)
+            folder = RunFolder.begin_again(out, provenance)
+        elif flags.resume:
             folder = RunFolder.open(out, provenance)
         else:
             folder = RunFolder.create(out, settings.to_yaml(), provenance)
@@ -250,6 +253,7 @@ def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettin
     source = out / "config.yaml"
     if not source.is_file():
         raise InputError(f"{source}: no run to resume here")
+    require_same_settings(out)
     data = read_config(source)
     given = overrides(flags)
     if flags.config or flags.set:

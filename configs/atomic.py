@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
@@ -21,6 +22,24 @@ def write_atomically(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write ``files``, by name, to ``folder``: their bytes are on disk before the first gets its name."""
+    temporaries = {name: folder / f".{name}.tmp" for name in files}
+    try:
+        for name, data in files.items():
+            with temporaries[name].open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        for name, temporary in temporaries.items():
+            os.replace(temporary, folder / name)
+    except OSError:
+        for temporary in temporaries.values():
+            temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(folder)
 
 
 def sync_file(path: Path) -> None:

@@ -1,7 +1,7 @@
 """SHA-256 digests beside the files of a folder, in ``sha256sum``'s format, so that readers detect changes."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from leogym.configs.atomic import write_atomically
@@ -18,8 +18,22 @@ def sha256(path: Path) -> str:
 
 def write(folder: Path, names: Iterable[str]) -> None:
     """Write the digests of the files ``names``, which are relative to ``folder``, to ``folder``."""
-    lines = [f"{sha256(folder / name)}  {name}\n" for name in sorted(names)]
-    write_atomically(folder / NAME, "".join(lines).encode())
+    write_atomically(folder / NAME, as_text({name: sha256(folder / name) for name in names}))
+
+
+def as_text(found: Mapping[str, str]) -> bytes:
+    """Return digests by file name as the bytes of a record."""
+    return "".join(f"{digest}  {name}\n" for name, digest in sorted(found.items())).encode()
+
+
+def beside(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return ``files``, bytes by name, and the record of their digests."""
+    return {**files, NAME: as_text({name: sha256_of(data) for name, data in files.items()})}
+
+
+def sha256_of(data: bytes) -> str:
+    """Return the SHA-256 of ``data``, as 64 hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def read(folder: Path) -> dict[str, str]:

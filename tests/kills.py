@@ -86,7 +86,8 @@ def stopped_at(work: Work, folder: Path, number: int, by: int = signal.SIGKILL) 
 def snapshots(work: Work, folder: Path, into: Path, chosen: Collection[int] | None = None) -> list[Write]:
     """Run ``work`` to its end in another process; copy ``folder`` to ``into/NUMBER`` before each write.
 
-    The writes must come from one process and thread. Copies with equal content are left out.
+    The writes must come from one process and thread. Copies with equal content are left out, as are those
+    before the folder exists.
 
     Args:
         work: the program.
@@ -101,7 +102,7 @@ def snapshots(work: Work, folder: Path, into: Path, chosen: Collection[int] | No
 
     def copy(number: int) -> None:
         nonlocal before
-        if chosen is None or number in chosen:
+        if folder.exists() and (chosen is None or number in chosen):
             content = contents(folder)
             if content != before:
                 shutil.copytree(folder, into / str(number), symlinks=True)

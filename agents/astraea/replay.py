@@ -1,6 +1,7 @@
 """The replay buffer, and its incremental copy on disk."""
 
-import os
+import io
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from leogym.configs.atomic import sync_file
+from leogym.configs import digests
+from leogym.configs.atomic import write_atomically
 from leogym.configs.errors import InputError
 
 
@@ -31,7 +33,8 @@ class ReplayBuffer:
         self._rows = np.empty((capacity, 2 * state_dim + action_dim + 1), dtype=np.float32)
         self._random = np.random.default_rng([seed, 3])
         self.added = 0  # transitions added since the start of the run
-        self._saved = 0
+        self._saved = 0  # of them, those in chunks of scheduled saves
+        self._digests: dict[str, str] = {}  # of chunks by name
 
     def __len__(self) -> int:
         return min(self.added, len(self._rows))
@@ -63,55 +66,69 @@ class ReplayBuffer:
             reward=rows[:, -1],
         )
 
-    def save(self, folder: Path) -> dict[str, Any]:
-        """Write the transitions since the last save to a chunk in ``folder``; return the state for `load`."""
+    def save(self, folder: Path, *, scheduled: bool = True) -> dict[str, Any]:
+        """Write the transitions since the last scheduled save to a chunk; return the state for `load`.
+
+        The next save after one that is not ``scheduled`` writes its transitions again, so that it divides
+        them as if the other had never been.
+        """
         folder.mkdir(exist_ok=True)
         first = max(self._saved, self.added - len(self._rows))
         if first < self.added:
             path = folder / f"{first:012d}-{self.added:012d}.npy"
-            temporary = path.with_suffix(".tmp")
-            with temporary.open("wb") as file:
-                np.save(file, self._rows[np.arange(first, self.added) % len(self._rows)])
-            sync_file(temporary)
-            os.replace(temporary, path)
-        self._saved = self.added
-        return {"added": self.added, "random": self._random.bit_generator.state}
+            data = io.BytesIO()
+            np.save(data, self._rows[np.arange(first, self.added) % len(self._rows)])
+            write_atomically(path, data.getvalue())
+            self._digests[path.name] = digests.sha256_of(data.getvalue())
+        if scheduled:
+            self._saved = self.added
+        return {"added": self.added, "saved": self._saved, "random": self._random.bit_generator.state}
+
+    def chunks(self, folder: Path) -> dict[str, str]:
+        """Return the digests of the chunks in ``folder`` that the last save needs, by name."""
+        first = max(0, self.added - len(self._rows))
+        needed: dict[str, str] = {}
+        reached = first
+        for start, stop, path in _chunks(folder):
+            if start <= reached < stop <= self.added and path.name in self._digests:
+                needed[path.name] = self._digests[path.name]
+                reached = stop
+        return needed
 
     def load(self, folder: Path, state: dict[str, Any]) -> None:
         """Continue from what `save` wrote and returned, and remove later chunks."""
-        self.added = self._saved = state["added"]
+        self.added = state["added"]
+        self._saved = state.get("saved", self.added)
         self._random.bit_generator.state = state["random"]
-        for unfinished in folder.glob("*.tmp"):
-            unfinished.unlink()
         first = reached = max(0, self.added - len(self._rows))
         for start, stop, path in _chunks(folder):
             if start >= self.added:
                 path.unlink()
-            elif stop > first:
-                if start > reached or stop > self.added:
-                    break
-                try:
-                    rows = np.load(path)
-                except (OSError, ValueError) as error:
-                    raise InputError(f"{path}: cannot be read: {error}") from None
+            elif start <= reached < stop <= self.added:
+                rows, self._digests[path.name] = _read(path, (stop - start, self._rows.shape[1]))
                 keep = np.arange(max(start, first), stop)
                 self._rows[keep % len(self._rows)] = rows[keep - start]
                 reached = stop
         if reached != self.added:
             raise InputError(f"{folder}: transitions {reached} to {self.added} are missing")
 
-    @staticmethod
-    def prune(folder: Path, oldest_added: int, capacity: int) -> None:
-        """Remove chunks that no checkpoint with at least ``oldest_added`` transitions needs."""
-        for _, stop, path in _chunks(folder):
-            if stop <= oldest_added - capacity:
-                path.unlink(missing_ok=True)
+
+def _read(path: Path, shape: tuple[int, int]) -> tuple[NDArray[np.float32], str]:
+    """Return a chunk's rows and digest."""
+    try:
+        data = path.read_bytes()
+        rows = np.load(io.BytesIO(data), allow_pickle=False)
+        if rows.shape != shape or rows.dtype != np.float32:
+            raise ValueError(f"must have {shape[0]} rows of {shape[1]} numbers")
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    return rows, digests.sha256_of(data)
 
 
 def _chunks(folder: Path) -> list[tuple[int, int, Path]]:
-    """Return first transition, one past the last, and path of every chunk, in order."""
+    """Return first transition, one past the last, and path of every chunk, the longest of a start first."""
     found = []
-    for path in sorted(folder.glob("*.npy")):
-        start, _, stop = path.stem.partition("-")
-        found.append((int(start), int(stop), path))
-    return found
+    for path in folder.glob("*.npy"):
+        if match := re.fullmatch(r"(\d{12})-(\d{12})", path.stem):  # other files are not ours
+            found.append((int(match[1]), int(match[2]), path))
+    return sorted(found, key=lambda chunk: (chunk[0], -chunk[1]))

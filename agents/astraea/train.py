@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections import deque
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from leogym.agents.astraea.settings import AstraeaSettings
 from leogym.agents.astraea.td3 import Td3
 from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.reporter import Reporter
-from leogym.agents.training.run_folder import KEPT_CHECKPOINTS, RunFolder
+from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
 from leogym.configs.errors import InputError
 
@@ -127,7 +127,7 @@ class Training:
         for measured in self.rounds.begin(batches):
             self.meters.update(measured)
 
-    def save(self, folder: Path, chunks: Path, wall_s: float) -> None:
+    def save(self, folder: Path, chunks: Path, wall_s: float, *, scheduled: bool = True) -> None:
         """Write everything to ``folder``, and new transitions to ``chunks``."""
         self.rounds.wait()
         torch.save(
@@ -137,7 +137,7 @@ class Training:
                 "learner": self.learner.state(),
                 "rounds": self.rounds.state(),
                 "exploration": self.exploration.state(),
-                "replay": self.replay.save(chunks),
+                "replay": self.replay.save(chunks, scheduled=scheduled),
                 "simulations": self.simulations.state(),
                 "returns": self.returns.state(),
                 "meters": self.meters.state(),
@@ -148,22 +148,30 @@ class Training:
     def load(self, folder: Path, chunks: Path) -> float:
         """Continue from what `save` wrote; return the wall time in s spent until then."""
         state = read_checkpoint(folder)
-        self.steps = state["steps"]
-        self.learner.restore(state["learner"])
-        self.rounds.restore(state["rounds"])
-        self.exploration.restore(state["exploration"])
-        self.replay.load(chunks, state["replay"])
-        self.simulations.restore(state["simulations"])
-        self.returns.restore(state["returns"])
-        self.meters.restore(state["meters"])
-        return state["wall_s"]
+        try:
+            self.steps = int(state["steps"])
+            self.learner.restore(state["learner"])
+            self.rounds.restore(state["rounds"])
+            self.exploration.restore(state["exploration"])
+            self.replay.load(chunks, state["replay"])
+            self.simulations.restore(state["simulations"])
+            self.returns.restore(state["returns"])
+            self.meters.restore(state["meters"])
+            return float(state["wall_s"])
+        except InputError:
+            raise
+        except Exception as error:  # of any type, as parts restore tensors and generators
+            reason, *_ = str(error).splitlines() or [""]
+            raise InputError(f"{folder / 'training.pt'}: damaged: {type(error).__name__}: {reason}") from None
 
 
 def read_latest(run: Path) -> dict[str, Any]:
     """Return the latest checkpoint of another run; raise `InputError` without a readable one."""
-    latest = RunFolder(run, {}).latest_checkpoint() if run.is_dir() else None
+    folder = RunFolder(run, {})
+    latest = folder.latest_checkpoint()
     if latest is None:
         raise InputError(f"start_from: {run}: no run with a checkpoint: name another folder")
+    folder.require_whole(latest)
     return read_checkpoint(latest)
 
 
@@ -200,17 +208,15 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     else:
         wall_s = training.load(latest, chunks)
 
-    added = deque([0], maxlen=KEPT_CHECKPOINTS)  # transitions at the checkpoints on disk
-
-    def save() -> None:
-        run.save_checkpoint(training.steps, lambda folder: training.save(folder, chunks, reporter.wall_s))
+    def save(folder: Path, *, scheduled: bool = True) -> None:
+        training.save(folder, chunks, reporter.wall_s, scheduled=scheduled)
         export(training.learner.policy, settings, run, training.steps)
-        added.append(training.replay.added)
-        ReplayBuffer.prune(chunks, added[0], settings.memory)
+
+    def shared() -> dict[str, str]:
+        return {f"replay/{name}": digest for name, digest in training.replay.chunks(chunks).items()}
 
     def checkpoint() -> None:
-        save()
-        reporter.checkpointed(training.steps)
+        reporter.checkpoint(training.steps, save, shared=shared)
 
     shown = ("reward", "normalized_goodput", "delay_inflation")
     reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, shown=shown)
@@ -227,8 +233,8 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
             if training.steps >= next_checkpoint:
                 checkpoint()
                 next_checkpoint = _next(training.steps, settings.checkpoint_steps)
-            reporter.leave_if_asked(save)
-        if run.latest_checkpoint() != run.checkpoint_path(training.steps):
+            reporter.leave_if_asked(training.steps, partial(save, scheduled=False), shared=shared)
+        if not run.is_scheduled(training.steps):
             checkpoint()
         run.write_summary(
             {

@@ -9,8 +9,8 @@ from typing import Any
 import leosim
 
 from leogym.agents.training.run_folder import SPEC_VERSION
-from leogym.configs import extras
-from leogym.configs.atomic import write_atomically
+from leogym.configs import digests, extras
+from leogym.configs.atomic import write_together
 from leogym.configs.errors import InputError
 
 with extras.needed_by("leogym.agents.export"):
@@ -33,7 +33,9 @@ def save_policy(
     states: Mapping[str, tuple[int, ...]] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a trained network as a policy folder, ``policy.onnx`` and ``policy.json``; return the folder.
+    """Write a trained network as a policy folder; return the folder.
+
+    It holds ``policy.onnx``, ``policy.json`` and ``SHA256SUMS``, the digests of both, which loaders check.
 
     ``evaluate.py --schemes NAME=FOLDER``, `leosim.Policy.load`, ``policies=`` of the environments and
     leo-bridge take it. The policy acts deterministically: as ``model.predict(…, deterministic=True)`` of
@@ -114,8 +116,7 @@ def _checked(
     if env is not None:
         comparison.require_same(policy, actor, env, copies)
     folder.mkdir(parents=True, exist_ok=True)
-    for file, content in files.items():
-        write_atomically(folder / file, content)
+    write_together(folder, digests.beside(files))
     return folder
 
 

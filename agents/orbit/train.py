@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.agents.orbit.settings import OrbitSettings
+from leogym.agents.training import state_file
 from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.evolution import Evolution
 from leogym.agents.training.onnx_export import perceptron
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
-from leogym.configs.errors import InputError
 from leogym.envs.learners import LEARNER
 
 LARGEST = 0.98
@@ -66,17 +66,16 @@ def train(settings: OrbitSettings, run: RunFolder) -> None:
     """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one."""
     dims = Episodes(settings).batch
     evolution = Evolution.around(np.zeros(dims.action_dim), settings.deviation)
-    state: dict[str, Any] = {"steps": 0, "wall_s": 0.0, "value": math.nan}
+    state: dict[str, Any] = {"steps": 0, "wall_s": 0.0, "value": math.nan, "saved": 0}
     if (latest := run.latest_checkpoint()) is not None:
-        evolution, state = load(latest)
-    saved = state["steps"]
+        evolution, state = load(latest, wall_s=float, value=float)
 
-    def write() -> None:
+    def write(folder: Path) -> None:
         state["wall_s"] = reporter.wall_s
-        run.save_checkpoint(state["steps"], lambda folder: save(folder, evolution, state))
+        save(folder, evolution, state)
         export(evolution.mean, dims.observation_dim, settings, run, state["steps"])
 
-    with Reporter(settings, run, steps=saved, wall_s=state["wall_s"], shown=("value",)) as reporter:
+    with Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"], shown=("value",)) as reporter:
         while reporter.done(state["steps"]) < 1:
             # All that is random comes from the seed and a counter: a resumed run goes on exactly.
             rng = np.random.default_rng([settings.seed, 2, evolution.generation])
@@ -99,12 +98,16 @@ def train(settings: OrbitSettings, run: RunFolder) -> None:
             }
             row |= {f"scale_{index}": float(scale) for index, scale in enumerate(evolution.mean)}
             reporter.row(row)
-            if state["steps"] - saved >= settings.checkpoint_steps or reporter.done(state["steps"]) >= 1:
-                saved = state["steps"]
-                write()
-                reporter.checkpointed(saved)
-            reporter.leave_if_asked(write)
-        run.write_summary({"agent": settings.agent, **state})
+            due = state["steps"] - state["saved"] >= settings.checkpoint_steps
+            if due or reporter.done(state["steps"]) >= 1:
+                state["saved"] = state["steps"]
+                reporter.checkpoint(state["steps"], write)
+            reporter.leave_if_asked(state["steps"], write)
+        if state["steps"] and not run.is_scheduled(state["steps"]):
+            reporter.checkpoint(state["steps"], write)
+        run.write_summary(
+            {"agent": settings.agent, **{key: state[key] for key in ("steps", "wall_s", "value")}}
+        )
 
 
 def save(folder: Path, evolution: Evolution, state: dict[str, Any]) -> None:
@@ -116,17 +119,13 @@ def save(folder: Path, evolution: Evolution, state: dict[str, Any]) -> None:
     (folder / "state.json").write_text(json.dumps({"evolution": stored, **state}))
 
 
-def load(folder: Path) -> tuple[Evolution, dict[str, Any]]:
-    """Return what `save` wrote."""
-    try:
-        state = json.loads((folder / "state.json").read_text())
-        stored = state.pop("evolution")
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{folder / 'state.json'}: cannot be read: {error}") from None
-    arrays: dict[str, Any] = {
-        name: np.array(item) if isinstance(item, list) else item for name, item in stored.items()
-    }
-    return Evolution(**arrays), state
+def load(folder: Path, **keys: type) -> tuple[Evolution, dict[str, Any]]:
+    """Return what `save` wrote; raise `InputError` if it is damaged or lacks one of ``keys``, by type."""
+    path = folder / "state.json"
+    state = state_file.read(path, {"evolution": dict, "steps": int, **keys})
+    evolution = state_file.fields(path, "evolution", Evolution, state.pop("evolution"))
+    state.setdefault("saved", state["steps"])  # a checkpoint of an earlier version was a scheduled one
+    return evolution, state
 
 
 def export(

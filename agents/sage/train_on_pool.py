@@ -14,6 +14,7 @@ from leogym.agents.sage.crr import Crr
 from leogym.agents.sage.policy_export import description, to_onnx
 from leogym.agents.sage.sequences import Sequences
 from leogym.agents.sage.settings import SageSettings
+from leogym.agents.training import policy_folder
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
@@ -153,12 +154,12 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
             training.best_ratio, training.best_steps = training.last_ratio, training.steps
             run.write_policy(onnx, described, training.steps)
 
-    def save() -> None:
-        run.save_checkpoint(training.steps, lambda to: training.save(to, reporter.wall_s))
+    def save(folder: Path) -> None:
+        training.save(folder, reporter.wall_s)
+        policy_folder.copy(run.policy, folder / "policy")
 
     def checkpoint() -> None:
-        save()
-        reporter.checkpointed(training.steps)
+        reporter.checkpoint(training.steps, save)
 
     shown = ("critic_loss", "log_likelihood", "weight", "power_ratio")
     reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, shown=shown)
@@ -176,8 +177,8 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
                 reporter.row({"steps": training.steps, "wall_s": wall, **training.flush(), **ratio})
             if training.steps % settings.checkpoint_steps == 0:
                 checkpoint()
-            reporter.leave_if_asked(save)
-        if run.latest_checkpoint() != run.checkpoint_path(training.steps):
+            reporter.leave_if_asked(training.steps, save)
+        if not run.is_scheduled(training.steps):
             evaluate()
             checkpoint()
         judge = Judge(settings, judge=True)

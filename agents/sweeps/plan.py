@@ -10,6 +10,7 @@ from typing import Any
 
 from leogym.agents.training import registry
 from leogym.agents.training.settings import CONFIGS, TrainSettings, assign, build, read_config
+from leogym.configs import digests
 from leogym.configs.errors import InputError
 from leogym.configs.sweep import Sweep
 
@@ -37,9 +38,13 @@ class Trial:
         column = metric.removeprefix(HELD_OUT)
         if not path.is_file():
             return []
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = [(row["steps"], row.get(column)) for row in csv.DictReader(file)]
-        pairs = [(int(steps), float(value)) for steps, value in rows if steps and value]
+        try:
+            with path.open(newline="", encoding="utf-8") as file:
+                rows = [(row["steps"], row.get(column)) for row in csv.DictReader(file)]
+            pairs = [(int(steps), float(value)) for steps, value in rows if steps and value]
+        except (ValueError, KeyError, csv.Error) as error:
+            remedy = "delete it and continue the sweep with --resume, which makes it again"
+            raise InputError(f"{path}: damaged: {error}: {remedy}") from None
         return [(steps, value) for steps, value in pairs if math.isfinite(value)]
 
     def status(self) -> str:
@@ -49,12 +54,15 @@ class Trial:
         return "done" if self.done() else "unfinished"
 
     def done(self) -> bool:
-        """Return whether the run has all of its steps."""
+        """Return whether the run has all of its steps, and its files are as it wrote them."""
         path = self.folder / "summary.json"
-        if not path.is_file():
+        if not path.is_file() or digests.changed(self.folder):
             return False
-        steps = json.loads(path.read_text(encoding="utf-8")).get("steps", 0)
-        return self.settings.steps is not None and steps >= self.settings.steps
+        try:
+            steps = json.loads(path.read_text(encoding="utf-8"))["steps"]
+            return self.settings.steps is not None and steps >= self.settings.steps
+        except (ValueError, KeyError, TypeError):  # damaged: the run makes it again
+            return False
 
 
 def trials(sweep: Sweep, out: Path, source: str) -> list[Trial]:

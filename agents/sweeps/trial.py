@@ -12,6 +12,7 @@ from ray import tune
 
 from leogym.agents.sweeps.plan import HELD_OUT, Trial
 from leogym.agents.training import registry
+from leogym.agents.training.checkpoints import ROWS
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.stopping import Stop, Stopped
 from leogym.configs import lock
@@ -41,15 +42,19 @@ def run(trial: Trial, metric: str, stop: Stop) -> None:
     if stop.asked:
         return
     with alone(trial.folder):
+        unfinished = trial.status() == "unfinished"
+        settings = trial.settings
+        provenance = describe(settings.model_dump(mode="json"), settings.seed) if unfinished else {}
+        folder: RunFolder | None = None
+        if unfinished and (kept := RunFolder(trial.folder, {}).kept_checkpoints()):
+            folder = WatchedRun.open(trial.folder, provenance)
+            for name in ROWS:
+                folder.restore_rows(int(kept[-1].name), name)
         for steps, value in trial.curve(metric):
             tune.report({"steps": steps, metric: value})
-        if trial.status() != "unfinished":
+        if not unfinished:
             return
-        settings = trial.settings
-        provenance = describe(settings.model_dump(mode="json"), settings.seed)
-        if (trial.folder / "checkpoints" / "latest").is_file():
-            folder = WatchedRun.open(trial.folder, provenance)
-        else:
+        if folder is None:
             folder = WatchedRun.create(trial.folder, settings.to_yaml(), provenance)
         assert isinstance(folder, WatchedRun)
         folder.metric = metric

@@ -34,16 +34,22 @@ class Chooser:
 
     Attributes:
         best: the rank of the best policy so far, None before the first.
+        steps: the checkpoints that were evaluated.
         cubic: Cubic's metrics on the same episodes, which summary.json has as ``cubic_NAME``. Computing them
             takes about as long as evaluating one policy.
     """
 
     def __init__(self, settings: TrainSettings, run: RunFolder, steps: int) -> None:
         self._settings, self._run = settings, run
-        run.rewind_progress(steps, FILE)
+        run.restore_rows(steps, FILE)
         self.best: Rank | None = None
-        for row in rows(run.path):
-            self._compare(rank(row), int(row["steps"]))
+        self.steps: list[int] = []
+        self._best_steps: int | None = None
+        try:
+            for row in rows(run.path):
+                self._compare(rank(row), int(row["steps"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{run.path / FILE}: damaged: {error}: restore it from a copy") from None
         from leogym.agents.training.rollout import CHOOSING_EPISODE, evaluate_scheme  # as in `consider`
 
         self.cubic = evaluate_scheme("cubic", settings, settings.held_out_episodes, first=CHOOSING_EPISODE)
@@ -64,14 +70,23 @@ class Chooser:
             earned |= links_held(policy, self._settings, links)
         row = {"steps": steps, "wall_s": round(wall_s, 3), **earned}
         self._run.append_progress(row, FILE)
+        self._run.record_rows(FILE)
         if self._compare(rank(row), steps):
             self._run.keep_best(steps)
         return earned
 
+    def restore_best(self) -> list[Path]:
+        """Make ``best/`` hold the best policy, if its checkpoint has it; return folders that held others."""
+        best = self._best_steps
+        if best is None or not (self._run.checkpoint_path(best) / "policy").is_dir():
+            return []
+        return self._run.keep_best(best)
+
     def _compare(self, found: Rank, steps: int) -> bool:
+        self.steps.append(steps)
         better = self.best is None or found > self.best
         if better:
-            self.best = found
+            self.best, self._best_steps = found, steps
             held, reward = found
             links = self._settings.held_out_links
             best = {"reward": reward, "steps": steps, **({"links_held": held} if links else {})}

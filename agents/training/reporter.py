@@ -6,6 +6,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -41,7 +42,9 @@ class Reporter:
     ) -> None:
         self._settings, self._run, self._shown = settings, run, shown
         self._before_s, self._started_s = wall_s, time.monotonic()
-        run.rewind_progress(steps)
+        self._latest = run.latest_checkpoint()
+        """The checkpoint that a resumed run continues from."""
+        run.restore_rows(steps)
         self._chooser = Chooser(settings, run, steps) if settings.held_out_episodes else None
         self._tracker = tracker(settings, run, steps)
         self._bar: Progress | None = None
@@ -99,11 +102,26 @@ class Reporter:
             left = "" if left_s is None else f"{duration(left_s)} left  "
             self.say(f"{share:4.0%}  {row['steps']:,} steps  {left}{text}")
 
+    def checkpoint(
+        self, steps: int, write: Callable[[Path], Any], *, shared: Callable[[], Mapping[str, str]] = dict
+    ) -> None:
+        """Write the scheduled checkpoint of ``steps`` with its policy, and evaluate the policy.
+
+        ``write`` and ``shared`` are those of `RunFolder.save_checkpoint`. A run that is killed before the
+        evaluation makes it up when it is resumed.
+        """
+        self._run.save_checkpoint(steps, write, shared=shared)
+        self._run.publish()
+        self.checkpointed(steps)
+
     def checkpointed(self, steps: int) -> None:
         """Announce the checkpoint of ``steps`` (without a terminal only) and evaluate its policy."""
         if self._bar is None:
             self.say(f"checkpoint {steps}")
-        if self._chooser is not None:
+        self._evaluate(steps)
+
+    def _evaluate(self, steps: int) -> None:
+        if self._chooser is not None and steps not in self._chooser.steps:
             earned = self._chooser.consider(steps, self.wall_s)
             self._tracker.log({f"held_out_{name}": value for name, value in earned.items()}, steps)
             settings, best = self._settings, self._chooser.best or rank(earned)
@@ -115,14 +133,38 @@ class Reporter:
                 f"Cubic: {described(self._chooser.cubic, flows)}"
             )
 
-    def leave_if_asked(self, save: Callable[[], None]) -> None:
-        """If the run is asked to stop, ``save`` a checkpoint and raise `Stopped`; call this at safe points.
+    def leave_if_asked(
+        self,
+        steps: int,
+        write: Callable[[Path], Any],
+        *,
+        shared: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """If the run is asked to stop, write a checkpoint and raise `Stopped`; call this at safe points.
 
-        It writes no row and evaluates no policy, so a resumed run continues as if it had never stopped.
+        It writes no row, evaluates no policy and moves no schedule, so a resumed run continues as if it had
+        never stopped. A run that is at its end anyway goes on to end.
         """
-        if self._run.stop.asked:
-            save()
+        if self._run.stop.asked and self.done(steps) < 1:
+            self._run.save_checkpoint(steps, write, scheduled=False, shared=shared)
+            self._run.publish()
             raise Stopped
+
+    def _complete(self, latest: Path) -> None:
+        """Make up what the run was killed before, or lost since: the latest checkpoint's policy and rank."""
+        run, steps = self._run, int(latest.name)
+        changed = run.publish()
+        if self._chooser is not None:
+            if run.is_scheduled(steps) and (latest / "policy").is_dir() and steps not in self._chooser.steps:
+                self.say(f"checkpoint {steps}: was not evaluated: made up")
+                self._evaluate(steps)
+            else:
+                changed += self._chooser.restore_best()
+        for line in run.remade:
+            self.say(line)
+        for folder in changed:
+            self.say(f"{folder}: differed from its checkpoint: made again")
+        run.prune()
 
     def say(self, line: str) -> None:
         """Print a line."""
@@ -137,6 +179,12 @@ class Reporter:
         self._deferred.__enter__()
         if self._bar is not None:
             self._bar.start()
+        if self._latest is not None:
+            try:
+                self._complete(self._latest)
+            except BaseException:
+                self.__exit__(*sys.exc_info())
+                raise
         return self
 
     def __exit__(

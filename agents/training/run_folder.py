@@ -8,53 +8,35 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import errno
 import io
 import json
-import math
 import os
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from leogym.agents.training import policy_folder
+from leogym.agents.training.checkpoints import About, Checkpoints
 from leogym.agents.training.stopping import Stop
-from leogym.configs import output_folder
-from leogym.configs.atomic import sync_file, sync_folder, write_atomically
+from leogym.configs import digests, output_folder
+from leogym.configs.atomic import write_atomically, write_together
 from leogym.configs.errors import InputError
 
 SPEC_VERSION = 1
 """Version of the observation and action specification that this build trains for."""
 
-KEPT_CHECKPOINTS = 2
-"""The latest checkpoint, and one more in case a reader has it open; older ones are removed."""
+RUN = "config.yaml", "progress.csv", "evaluation.csv", "summary.json"
+"""Files of a run's folder whose digests its ``SHA256SUMS`` has, each while it does not grow."""
 
 
-ALMOST_FULL_BYTES = 1 << 20
-"""Free space below which an unexplained write error is taken for a full disk."""
-
-
-def _json(data: Mapping[str, Any]) -> bytes:
-    return (json.dumps(_finite(data), indent=2, default=str) + "\n").encode()
-
-
-def _finite(value: Any) -> Any:
-    """Replace nan and infinities by null, as JSON has neither."""
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-class RunFolder:
+class RunFolder(Checkpoints):
     """One training run's outputs. Create with `create` or `open`, not directly.
 
     ``provenance`` comes from `results.provenance.describe` and goes into policy.json and summary.json.
     """
 
     def __init__(self, path: Path, provenance: Mapping[str, Any]) -> None:
-        self.path = path
+        super().__init__(path)
         self.provenance = dict(provenance)
         self._columns: dict[str, list[str]] = {}
         self.notes: dict[str, Any] = {}  # entries that `write_summary` adds to the engine's summary
@@ -67,29 +49,35 @@ class RunFolder:
         Raises:
             InputError: the folder holds a run or cannot be written.
         """
-        if (path / "checkpoints" / "latest").exists() or (path / "summary.json").exists():
+        run = cls(path, provenance)
+        latest = path / "checkpoints" / "latest"
+        if latest.exists() or (path / "summary.json").exists() or run.kept_checkpoints():
             raise InputError(
                 f"{path}: (folder): has a run already; continue it with --resume or name another"
             )
         output_folder.require(path, "a training run")
+        made_by = {key: value for key, value in provenance.items() if key != "config"}
+        header = f"# {json.dumps(made_by, default=str)}\n"
         try:
-            # Left by a run that was killed before its first checkpoint.
-            for name in ("progress.csv", "evaluation.csv"):
-                (path / name).unlink(missing_ok=True)
-            (path / "checkpoints").mkdir(parents=True, exist_ok=True)
-            (path / "policy").mkdir(exist_ok=True)
-            made_by = {key: value for key, value in provenance.items() if key != "config"}
-            header = f"# {json.dumps(made_by, default=str)}\n"
-            write_atomically(path / "config.yaml", (header + config_yaml).encode())
+            run._clear()
+            write_together(path, digests.beside({"config.yaml": (header + config_yaml).encode()}))
         except OSError as error:
             raise InputError(f"{path}: (folder): cannot be written: {error.strerror}") from None
-        return cls(path, provenance)
+        return run
+
+    def _clear(self) -> None:
+        """Make the folders, and remove what is left of a run that was killed before its first checkpoint."""
+        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        self.policy.mkdir(exist_ok=True)
+        self.remove_unfinished()
+        for name in ("progress.csv", "evaluation.csv"):
+            (self.path / name).unlink(missing_ok=True)
 
     def discard(self) -> None:
         """Remove what `create` made, unless the run has a checkpoint."""
         if self.latest_checkpoint() is not None:
             return
-        for name in ("config.yaml", "progress.csv", "evaluation.csv"):
+        for name in (digests.NAME, "config.yaml", "progress.csv", "evaluation.csv"):
             (self.path / name).unlink(missing_ok=True)
         for folder in (
             self.path / "checkpoints" / "replay",
@@ -105,26 +93,47 @@ class RunFolder:
         """Open the run at ``path`` to continue it from its latest checkpoint.
 
         Raises:
-            InputError: the folder has no run or no checkpoint, or cannot be written.
+            InputError: the folder has no run or no checkpoint, a file that the run continues from is missing
+                or has changed, or the folder cannot be written.
         """
-        if not (path / "config.yaml").is_file():
-            raise InputError(f"{path}: config.yaml: no run to resume here")
         run = cls(path, provenance)
-        if run.latest_checkpoint() is None:
+        require_same_settings(path)
+        latest = run.latest_checkpoint()
+        if latest is None:
             raise InputError(f"{path}: checkpoints/latest: no checkpoint to resume from")
         if not os.access(path, os.W_OK):
             raise InputError(f"{path}: (folder): cannot be written: Permission denied")
-        (path / "policy").mkdir(exist_ok=True)
+        run.require_whole(latest)
+        if "summary.json" in digests.changed(path):
+            run.remade.append(f"{path / 'summary.json'}: was missing or had changed: made again")
+        run._record("config.yaml", "evaluation.csv")
+        run.remove_unfinished()
+        if not (run.checkpoints / "latest").exists():
+            write_atomically(run.checkpoints / "latest", f"{latest.name}\n".encode())
+            run.remade.append(f"{run.checkpoints / 'latest'}: was missing: made again")
+        run.policy.mkdir(exist_ok=True)
         return run
 
-    @property
-    def checkpoints(self) -> Path:
-        """The folder of checkpoints and of files that several checkpoints share."""
-        return self.path / "checkpoints"
+    @classmethod
+    def begin_again(cls, path: Path, provenance: Mapping[str, Any]) -> RunFolder:
+        """Open the run at ``path``, which has no checkpoint yet, to start it with its settings."""
+        require_same_settings(path)
+        run = cls(path, provenance)
+        run._clear()
+        return run
+
+    def _record(self, *names: str, changed: str | None = None) -> None:
+        """Let the folder's record have the digests of exactly ``names``, and a new one of ``changed``."""
+        before = digests.read(self.path)
+        found = {name: digest for name, digest in before.items() if name in names and name != changed}
+        if changed is not None:
+            found[changed] = digests.sha256(self.path / changed)
+        if found != before:
+            write_atomically(self.path / digests.NAME, digests.as_text(found))
 
     @property
     def policy(self) -> Path:
-        """The folder of the exported policy."""
+        """The folder of the exported policy, which is that of the latest checkpoint."""
         return self.path / "policy"
 
     @property
@@ -152,6 +161,15 @@ class RunFolder:
     def rewind_progress(self, steps: int, name: str = "progress.csv") -> None:
         """Drop the rows after ``steps`` and a half-written last line: the resumed run writes them again."""
         path = self.path / name
+        try:
+            self._rewind(path, steps)
+        except (ValueError, IndexError):
+            raise InputError(
+                f"{path}: damaged: must have a column steps and whole numbers in it: restore the file, "
+                "or delete it to continue without its earlier rows"
+            ) from None
+
+    def _rewind(self, path: Path, steps: int) -> None:
         columns = self._read_columns(path)
         if columns is None:
             return
@@ -161,89 +179,38 @@ class RunFolder:
         kept = [row for row in rows if len(row) == len(columns) and int(row[at]) <= steps]
         write_atomically(path, b"".join(_csv_line(row) for row in [columns, *kept]))
 
+    def restore_rows(self, steps: int, name: str = "progress.csv") -> None:
+        """Make ``name`` hold the rows that it had at the checkpoint of ``steps``.
+
+        The checkpoint has a copy of them; one of an earlier version has none, so rows after it are dropped.
+        A row of evaluation.csv about the checkpoint itself stays if its digest is recorded.
+        """
+        latest, path = self.latest_checkpoint(), self.path / name
+        if latest is None or About.read(latest) is None:
+            self.rewind_progress(steps, name)
+            return
+        copy = (latest / name).read_bytes() if (latest / name).is_file() else b""
+        present = path.read_bytes() if path.is_file() else b""
+        recorded = name in digests.read(self.path) and name not in digests.changed(self.path)
+        if recorded and present.startswith(copy) and _steps(present) == [*_steps(copy), steps]:
+            return
+        if not present.startswith(copy):
+            self.remade.append(f"{path}: was missing or had changed: made again from {latest / name}")
+        if copy and present != copy:
+            write_atomically(path, copy)
+        elif not copy:
+            path.unlink(missing_ok=True)
+
+    def record_rows(self, name: str) -> None:
+        """Record the digest of a file whose rows are complete for now."""
+        self._record("config.yaml", name, changed=name)
+
     @staticmethod
     def _read_columns(path: Path) -> list[str] | None:
         if not path.is_file():
             return None
         with path.open(newline="", encoding="utf-8") as file:
             return next(csv.reader(file), None)
-
-    def save_checkpoint(self, steps: int, write: Callable[[Path], None]) -> Path:
-        """Write the checkpoint of ``steps``, make it the latest and return its folder.
-
-        ``write`` fills a temporary folder, which is renamed once all files are on disk.
-        """
-        target = self.checkpoint_path(steps)
-        temporary = self.checkpoints / f".{target.name}.tmp"
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
-        try:
-            write(temporary)
-        except (OSError, RuntimeError) as error:
-            # PyTorch and NumPy report a full disk without its errno.
-            full = not getattr(error, "errno", None) and self._room_bytes() < ALMOST_FULL_BYTES
-            shutil.rmtree(temporary, ignore_errors=True)
-            if full:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target)) from None
-            raise
-        for path in temporary.rglob("*"):
-            if path.is_file():
-                sync_file(path)
-        sync_folder(temporary)
-        if target.exists():  # these steps have a checkpoint already, with the same state
-            shutil.rmtree(temporary)
-        else:
-            os.replace(temporary, target)
-        write_atomically(self.checkpoints / "latest", f"{target.name}\n".encode())
-        self._prune()
-        return target
-
-    def _room_bytes(self) -> int:
-        return shutil.disk_usage(self.path).free
-
-    def _prune(self) -> None:
-        best = self.best_checkpoint()
-        for old in self.kept_checkpoints()[:-KEPT_CHECKPOINTS]:
-            if old != best:
-                shutil.rmtree(old, ignore_errors=True)
-
-    def keep_best(self, steps: int) -> None:
-        """Keep the checkpoint of ``steps`` and copy the current policy to ``best/``."""
-        best = self.path / "best"
-        best.mkdir(exist_ok=True)
-        # The network last, so a reader of a new network never finds an older description.
-        for name in ("policy.json", "policy.onnx"):
-            write_atomically(best / name, (self.policy / name).read_bytes())
-        write_atomically(self.checkpoints / "best", f"{steps:012d}\n".encode())
-        self._prune()
-
-    def best_checkpoint(self) -> Path | None:
-        """Return the folder that ``checkpoints/best`` names, or None if no checkpoint was evaluated."""
-        try:
-            name = (self.checkpoints / "best").read_text(encoding="utf-8").strip()
-        except FileNotFoundError:
-            return None
-        return self.checkpoints / name if (self.checkpoints / name).is_dir() else None
-
-    def checkpoint_path(self, steps: int) -> Path:
-        """Return the path of the checkpoint of ``steps``, which may not exist."""
-        return self.checkpoints / f"{steps:012d}"
-
-    def latest_checkpoint(self) -> Path | None:
-        """Return the folder that ``checkpoints/latest`` names, or None before the first checkpoint."""
-        try:
-            name = (self.checkpoints / "latest").read_text(encoding="utf-8").strip()
-        except FileNotFoundError:
-            return None
-        folder = self.checkpoints / name
-        if not name or not folder.is_dir():
-            raise InputError(f"{self.checkpoints / 'latest'}: names {name!r}, which does not exist")
-        return folder
-
-    def kept_checkpoints(self) -> list[Path]:
-        """Return the complete checkpoints, oldest first."""
-        folders = (path for path in self.checkpoints.iterdir() if path.is_dir())
-        return sorted(path for path in folders if path.name.isdigit())
 
     def write_policy(
         self, onnx: bytes, description: Mapping[str, Any], steps: int | None, name: str | None = None
@@ -256,8 +223,8 @@ class RunFolder:
             steps: environment steps of training; None if unknown.
             name: for one of several policies, which go to policies/NAME instead.
         """
-        folder = self.policy if name is None else self.path / "policies" / name
-        folder.mkdir(parents=True, exist_ok=True)
+        root = self.filling or self.path
+        folder = root / "policy" if name is None else root / "policies" / name
         description = {
             "format": "leogym-policy",
             "version": 1,
@@ -265,14 +232,59 @@ class RunFolder:
             **known_ranges(self.provenance.get("config")),
             "provenance": {**self.provenance, **({} if steps is None else {"steps": steps})},
         }
-        write_atomically(folder / "policy.onnx", onnx)
-        write_atomically(folder / "policy.json", _json(description))
+        policy_folder.write(folder, onnx, description)
         return folder
 
+    def publish(self) -> list[Path]:
+        """Make ``policy/`` and ``policies/`` hold the policies of the latest checkpoint.
+
+        Returns:
+            The folders that held others, or damaged ones.
+        """
+        latest = self.latest_checkpoint()
+        if latest is None:
+            return []
+        sources = [latest / "policy", *sorted((latest / "policies").glob("*"))]
+        targets = {self.path / source.relative_to(latest): source for source in sources if source.is_dir()}
+        return [target for target, source in targets.items() if policy_folder.copy(source, target)]
+
+    def keep_best(self, steps: int) -> list[Path]:
+        """Make the checkpoint of ``steps`` the best one, and copy its policy to ``best/``.
+
+        Returns:
+            ``best/`` if it held another policy, and ``checkpoints/best`` if it named another checkpoint.
+        """
+        source, best, named = (
+            self.checkpoint_path(steps) / "policy",
+            self.path / "best",
+            self.checkpoints / "best",
+        )
+        changed = [best] if policy_folder.copy(source if source.is_dir() else self.policy, best) else []
+        if self._named("best") != f"{steps:012d}":
+            write_atomically(named, f"{steps:012d}\n".encode())
+            changed.append(named)
+        self.prune()
+        return changed
+
     def write_summary(self, summary: Mapping[str, Any]) -> None:
-        """Write summary.json: ``summary``, `notes` and provenance."""
-        write_atomically(
-            self.path / "summary.json", _json({**summary, **self.notes, "provenance": self.provenance})
+        """Write summary.json: ``summary``, `notes` and provenance; then record the digests of all files."""
+        summary = {**summary, **dict(sorted(self.notes.items())), "provenance": self.provenance}
+        write_atomically(self.path / "summary.json", policy_folder.as_json(summary))
+        digests.write(self.path, [name for name in RUN if (self.path / name).is_file()])
+
+
+def require_same_settings(path: Path) -> None:
+    """Raise an `InputError` unless ``config.yaml`` of the run at ``path`` is as it was written."""
+    if not (path / "config.yaml").is_file():
+        raise InputError(f"{path}: config.yaml: no run to resume here")
+    require_same(path, "config.yaml", "or use it for a new run by --config and another --out")
+
+
+def require_same(path: Path, name: str, remedy: str = "or make it again by train.py --resume") -> None:
+    """Raise an `InputError` if the run at ``path`` recorded another digest of its file ``name``."""
+    if name in digests.changed(path):
+        raise InputError(
+            f"{path / name}: is missing or differs from its digest in {digests.NAME}: restore it, {remedy}"
         )
 
 
@@ -281,6 +293,11 @@ def known_ranges(settings: Any) -> dict[str, Any]:
     ranges = settings.get("known_ranges") if isinstance(settings, Mapping) else None
     given = {name: list(bounds) for name, bounds in (ranges or {}).items() if bounds is not None}
     return {"known_ranges": given} if given else {}
+
+
+def _steps(rows: bytes) -> list[int]:
+    """Return the column ``steps`` of a file's bytes, which have their recorded digest."""
+    return [int(row["steps"]) for row in csv.DictReader(io.StringIO(rows.decode()))]
 
 
 def _csv_line(values: list[Any]) -> bytes:

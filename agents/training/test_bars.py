@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from leogym.agents.__main__ import run as command
-from leogym.agents.training import bars
+from leogym.agents.training import bars, policy_folder
 from leogym.agents.training.bars import CHOOSING_LINK, JUDGING_LINK, counted, lasting, links_held, measure
 from leogym.agents.training.held_out import Chooser, rank
 from leogym.agents.training.run_folder import RunFolder
@@ -95,8 +95,7 @@ def test_links_choose_a_checkpoint_and_reward_decides_between_equals(monkeypatch
     chooser = Chooser(settings(held_out_links=6), run, 0)
     for steps, (held, reward) in enumerate(earned):
         run.save_checkpoint(steps, lambda folder: (folder / "weights").write_text(""))
-        run.write_policy((PERCEPTRON / "policy.onnx").read_bytes(), {}, steps)
-        (run.policy / "policy.json").write_bytes((PERCEPTRON / "policy.json").read_bytes())
+        policy_folder.copy(PERCEPTRON, run.policy)
         monkeypatch.setattr(
             "leogym.agents.training.rollout.evaluate_policy",
             lambda *_, reward=reward, **__: {"reward": reward},

@@ -102,7 +102,7 @@ def test_a_second_signal_leaves_at_once(train, send_at, tmp_path, capfd):
 
 
 def test_a_signal_before_the_first_checkpoint_leaves_nothing(train, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(RunFolder, "save_checkpoint", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(RunFolder, "save_checkpoint", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
     monkeypatch.setattr(Signals, "deferred", lambda self: nullcontext())
     assert train("--steps", "200") == 143
     assert not (tmp_path / "run").exists()

@@ -34,6 +34,7 @@ from leogym.agents.engines.rllib.modules import actor_layers, flow_module, own_m
 from leogym.agents.sage import pool
 from leogym.agents.sage.pool import ACTION_MAX
 from leogym.agents.sage.sequences import Sequences
+from leogym.agents.training import state_file
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
@@ -154,8 +155,9 @@ class Training:
         learner_checkpoint.read(self.learner, folder)
         path = folder / "state.json"
         try:
-            state = json.loads(path.read_text(encoding="utf-8"))
-            self.steps = int(state["steps"])
+            keys = {"steps": int, "wall_s": float, "transitions": dict, "torch": list, "since_row": dict}
+            state = state_file.read(path, keys)
+            self.steps = state["steps"]
             self.transitions.restore(state["transitions"])
             self.mean, self.deviation = (np.array(state[name], np.float32) for name in ("mean", "deviation"))
             torch.set_rng_state(torch.tensor(state["torch"], dtype=torch.uint8))
@@ -222,13 +224,9 @@ def _train(algorithm: Offline, settings: TrainSettings, run: RunFolder) -> None:
     latest = run.latest_checkpoint()
     wall_s = training.load(latest) if latest is not None else 0.0
 
-    def save() -> None:
-        run.save_checkpoint(training.steps, lambda to: training.save(to, reporter.wall_s))
+    def save(folder: Path) -> None:
+        training.save(folder, reporter.wall_s)
         export(training.dense(), settings, run, training.steps, settings.activation)
-
-    def checkpoint() -> None:
-        save()
-        reporter.checkpointed(training.steps)
 
     reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, shown=("policy_loss",))
     with reporter:
@@ -239,9 +237,8 @@ def _train(algorithm: Offline, settings: TrainSettings, run: RunFolder) -> None:
                 wall = round(reporter.wall_s, 3)
                 reporter.row({"steps": training.steps, "wall_s": wall, **training.flush()})
             if training.steps % settings.checkpoint_steps == 0 or over:
-                checkpoint()
-            reporter.leave_if_asked(save)
-        export(training.dense(), settings, run, training.steps, settings.activation)
+                reporter.checkpoint(training.steps, save)
+            reporter.leave_if_asked(training.steps, save)
         run.write_summary(
             {
                 "agent": settings.agent,

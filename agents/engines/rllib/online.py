@@ -29,11 +29,11 @@ from leogym.agents.engines.rllib.modules import actor_layers
 from leogym.agents.engines.rllib.rewards import Rewards
 from leogym.agents.engines.schedule import Every
 from leogym.agents.engines.settings import Sb3Settings
+from leogym.agents.training import state_file
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
 from leogym.configs.cluster import joining
-from leogym.configs.errors import InputError
 
 
 def train(settings: TrainSettings, run: RunFolder) -> None:
@@ -63,13 +63,9 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
 
 
 def _learn(algorithm: Algorithm, settings: TrainSettings, run: RunFolder, state: dict[str, Any]) -> None:
-    def write() -> None:
-        run.save_checkpoint(state["steps"], lambda folder: save(algorithm, folder, state))
+    def write(folder: Path) -> None:
+        save(algorithm, folder, state)
         export_policy(algorithm, settings, run, state["steps"])
-
-    def checkpoint() -> None:
-        write()
-        reporter.checkpointed(state["steps"])
 
     reporter = Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"])
     with reporter:
@@ -89,11 +85,8 @@ def _learn(algorithm: Algorithm, settings: TrainSettings, run: RunFolder, state:
                 learned = result.get("learners", {}).get(builder(settings).modules[0], {})
                 reporter.row(make_row(state, rewards.flush(), sampled_episodes.flush(), learned))
             if checkpoint_due.due(state["steps"]) or over:
-                checkpoint()
-            if not over:
-                reporter.leave_if_asked(write)
-        # Export again, in case the run was killed between its last checkpoint and the export.
-        export_policy(algorithm, settings, run, state["steps"])
+                reporter.checkpoint(state["steps"], write)
+            reporter.leave_if_asked(state["steps"], write)
         run.write_summary({"agent": settings.agent, "engine": settings.engine, **state})
 
 
@@ -188,11 +181,7 @@ def save(algorithm: Algorithm, folder: Path, state: dict[str, Any]) -> None:
 
 def read_state(folder: Path) -> dict[str, Any]:
     """Read the counters that `save` wrote to ``folder``, or raise `InputError`."""
-    path = folder / "state.json"
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+    return state_file.read(folder / "state.json", {"steps": int, "wall_s": float, "episodes": int})
 
 
 def export_policy(algorithm: Algorithm, settings: TrainSettings, run: RunFolder, steps: int) -> None:

@@ -16,6 +16,7 @@ from leogym.agents.engines.data_parallel import ALONE, Ranks
 from leogym.agents.engines.sb3 import episodes
 from leogym.agents.engines.sb3.algorithm import Algorithm, make_environment
 from leogym.agents.engines.settings import Sb3Settings
+from leogym.agents.training import state_file
 from leogym.configs.atomic import sync_folder
 from leogym.configs.errors import InputError
 from leogym.envs.seeding import mixed
@@ -87,7 +88,8 @@ def load(
 ) -> tuple[BaseAlgorithm, dict[str, Any]]:
     """Read the model, in the middle of its episodes, and the counters, or raise `InputError`."""
     try:
-        state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        keys = {"steps": int, "updates": int, "wall_s": float, "episodes": int, "since_row": dict}
+        state = state_file.read(folder / "state.json", keys)
         tensors = torch.load(folder / "model.pt", weights_only=True)
         environment = make_environment(settings, state["steps"], ranks.size)
         model = algorithm.make(settings, environment)

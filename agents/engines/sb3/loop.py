@@ -99,7 +99,7 @@ class Chores(BaseCallback):
         asked = self._run is not None and self._run.stop.asked
         self._over, asked = self._ranks.broadcast((self._time_is_up(), asked))
         if asked:
-            self.save()
+            self.save(scheduled=False)
             raise Stopped
 
     def row(self) -> None:
@@ -127,23 +127,26 @@ class Chores(BaseCallback):
         )
 
     def checkpoint(self) -> None:
-        """Write a checkpoint and the current policy, and notify the reporter."""
+        """Write a scheduled checkpoint with the current policy, which the reporter evaluates."""
         self.save()
         if self._reporter is not None:
             self._reporter.checkpointed(self.model.num_timesteps)
 
-    def save(self) -> None:
-        """Write a checkpoint and the current policy."""
-        model, steps = self.model, self.model.num_timesteps
+    def save(self, *, scheduled: bool = True) -> None:
+        """Write a checkpoint with the current policy."""
+        model, run, reporter = self.model, self._run, self._reporter
         own = {"since_row": asdict(self._seen)}
-        if self._run is None or self._reporter is None:
+        if run is None or reporter is None:
             save_beside(self._ranks, model, own)
             return
-        counters = {"wall_s": self._reporter.wall_s, "episodes": self.episodes, **own}
-        self._run.save_checkpoint(
-            steps, lambda folder: save(self._algorithm, model, folder, counters, self._ranks)
-        )
-        export_policy(self._algorithm, model, self._settings, self._run)
+
+        def write(folder: Path) -> None:
+            counters = {"wall_s": reporter.wall_s, "episodes": self.episodes, **own}
+            save(self._algorithm, model, folder, counters, self._ranks)
+            export_policy(self._algorithm, model, self._settings, run)
+
+        run.save_checkpoint(model.num_timesteps, write, scheduled=scheduled)
+        run.publish()
 
 
 def export_policy(algorithm: Algorithm, model: BaseAlgorithm, settings: Sb3Settings, run: RunFolder) -> None:
@@ -174,8 +177,6 @@ def _train_first(
     with Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"], shown=shown) as reporter:
         chores = Chores(algorithm, settings, state, ranks, run, reporter)
         _learn(model, settings, state, chores)
-        # Export again, in case the run was killed between its last checkpoint and the export.
-        export_policy(algorithm, model, settings, run)
         run.write_summary(
             {
                 "agent": settings.agent,

@@ -51,14 +51,10 @@ def train(settings: HillclimbSettings, run: RunFolder) -> None:
     if (latest := run.latest_checkpoint()) is not None:
         weights, state = load(latest)
 
-    def write() -> None:
+    def write(folder: Path) -> None:
         state["wall_s"] = reporter.wall_s
-        run.save_checkpoint(state["steps"], lambda folder: save(folder, weights, state))
+        save(folder, weights, state)
         export(weights, settings, run, state["steps"])
-
-    def checkpoint() -> None:
-        write()
-        reporter.checkpointed(state["steps"])
 
     with Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"]) as reporter:
         while reporter.done(state["steps"]) < 1:
@@ -75,8 +71,8 @@ def train(settings: HillclimbSettings, run: RunFolder) -> None:
                 weights, state["reward"] = tried, reward
             row = {"steps": state["steps"], "wall_s": round(reporter.wall_s, 3), "reward": state["reward"]}
             reporter.row(row)
-            reporter.leave_if_asked(write)
-        checkpoint()
+            reporter.leave_if_asked(state["steps"], write)
+        reporter.checkpoint(state["steps"], write)
         run.write_summary({"agent": settings.agent, **state})
 
 

@@ -1,0 +1,60 @@
+"""A policy's folder: policy.onnx, policy.json and their digests, which loaders check."""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from leogym.configs import digests
+from leogym.configs.atomic import write_together
+from leogym.configs.errors import InputError
+
+FILES = ("policy.onnx", "policy.json")
+
+
+def write(folder: Path, onnx: bytes, description: Mapping[str, Any]) -> None:
+    """Write the network, the entries of policy.json, and their digests to ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_together(folder, digests.beside({"policy.onnx": onnx, "policy.json": as_json(description)}))
+
+
+def copy(source: Path, to: Path) -> bool:
+    """Make ``to`` hold the policy in ``source``; return whether it held another one, or a damaged one.
+
+    Raises:
+        InputError: ``source`` is damaged.
+    """
+    require_whole(source)
+    wanted = digests.beside({name: (source / name).read_bytes() for name in FILES})
+    held = {name: (to / name).read_bytes() for name in wanted if (to / name).is_file()}
+    if held == wanted:
+        return False
+    to.mkdir(parents=True, exist_ok=True)
+    write_together(to, wanted)
+    return bool(held)
+
+
+def require_whole(folder: Path) -> None:
+    """Raise an `InputError` unless the files of ``folder`` have their recorded digests.
+
+    A folder without a record, from an earlier version, passes.
+    """
+    if changed := digests.changed(folder):
+        raise InputError(
+            f"{folder / changed[0]}: is missing or differs from its digest in {digests.NAME}: "
+            "export the policy again"
+        )
+
+
+def as_json(data: Mapping[str, Any]) -> bytes:
+    """Return ``data`` as JSON, which has neither nan nor infinities: both become null."""
+    return (json.dumps(_finite(data), indent=2, default=str) + "\n").encode()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
