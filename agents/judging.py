@@ -57,10 +57,11 @@ def held_out(folder: Path, episodes: int, scenarios: str | None = None, links: i
 def settings_of(folder: Path, scenarios: str | None) -> TrainSettings:
     """Return the settings that define a policy's interval, specification and scenarios."""
     inside = (folder / "policy.json").is_file()  # a policy's folder, within a run or not
+    for place in (folder, folder.parent) if inside else (folder,):
+        require_same(place, "config.yaml", "or copy it from where the run was made")
     configs = (folder / "config.yaml", *([folder.parent / "config.yaml"] if inside else []))
     described = next((path for path in (folder, folder / "policy") if (path / "policy.json").is_file()), None)
     if (config := next((path for path in configs if path.is_file()), None)) is not None:
-        require_same(config.parent, config.name, "or copy it from where the run was made")
         source, data = str(config), read_config(config)
     elif described is not None:
         source, data = str(described / "policy.json"), _of_policy(described / "policy.json")

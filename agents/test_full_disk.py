@@ -1,3 +1,4 @@
+import resource
 import shutil
 
 import pytest
@@ -66,3 +67,20 @@ def test_a_run_that_cannot_begin_for_want_of_room_leaves_nothing(small_disk, tmp
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
         train(small_disk / "run", "astraea", config, "--steps", "40")
     assert [path.name for path in small_disk.iterdir()] == ["filler"]
+
+
+@pytest.mark.parametrize(("agent", "text"), [("astraea", TINY), ("ppo", PPO)])
+def test_a_limit_on_file_sizes_is_one_line_and_the_run_goes_on(agent, text, tmp_path):
+    config, run = tmp_path / "tiny.yaml", tmp_path / "run"
+    config.write_text(text)
+    assert train(run, agent, config, "--steps", "40") == 0
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (6_000, before[1]))
+    try:
+        with pytest.raises(
+            InputError, match=r"run: cannot be written: File too large \(.*ulimit -f\).*--resume"
+        ):
+            train(run, agent, config, "--resume", "--steps", "120")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert train(run, agent, config, "--resume", "--steps", "120") == 0

@@ -10,18 +10,22 @@ import json
 import os
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
 import pytest
 import torch
+import yaml
 
 from leogym.agents import train_cli
 from leogym.agents.sage.conftest import TINY
 from leogym.agents.sage.conftest import tiny as tiny  # the fixture
+from leogym.agents.sweeps import plan, report, trial
 from leogym.agents.training import registry
 from leogym.agents.training.reporter import Reporter
-from leogym.agents.training.stopping import Signals
+from leogym.agents.training.stopping import Signals, Stop
+from leogym.configs import sweep as configured
 from tests import kills
 
 LINK = "{sampler: astraea, duration_s: 0.6, rate_mbps: [10, 20], base_rtt_ms: [20, 40], flows: 1}"
@@ -31,7 +35,7 @@ REPLAY = (
     "steps: 84\n"
 )
 AGENTS = {
-    "orbit": f"agent: orbit\n{SMALL}population: 4\nsteps: 4000\ncheckpoint_steps: 900\n",
+    "orbit": f"agent: orbit\n{SMALL}population: 4\nsteps: 1400\ncheckpoint_steps: 900\n",
     "astraea": f"agent: astraea\n{SMALL}{REPLAY}train_every: 3\npolicy_delay: 2\nexploration_intervals: 50\n"
     "updates_per_training: 1\n",
     "ppo": f"agent: ppo\nengine: sb3\n{SMALL}hidden: [8]\nrollout_steps: 12\nminibatch_size: 12\nepochs: 2\n"
@@ -42,6 +46,18 @@ AGENTS = {
 }
 """One agent of each engine: evolution and TD3 of our own, Stable-Baselines3 with rollouts and with a replay
 buffer, and RLlib's offline learner."""
+
+
+LOOKS = {
+    "orbit": (1, 1, 2, 1, 1),
+    "astraea": (1, 3, 2, 5, 1, 4, 2, 3, 1, 2),
+    "ppo": (1, 1, 1),
+    "sac": (1, 3, 2, 5, 1, 4, 2, 3, 1, 2),
+    "bc": (1, 3, 2, 1, 1, 1, 2, 3, 1, 2),
+}
+"""After how many safe points each run is stopped, time after time."""
+MASKS = {r"trials/\d+/process\.json": kills.ignore}
+"""A trial's process."""
 
 
 @pytest.fixture(params=AGENTS)
@@ -57,12 +73,16 @@ def train(agent, tmp_path, request):
     if agent == "bc":
         pool = request.getfixturevalue("tiny").pool_folder
         config.write_text(f"{AGENTS[agent]}pool_folder: {pool}\n")
+    import_trainer(agent)
+    return lambda **stop: carry_out(agent, tmp_path / "run", config, **stop)
+
+
+def import_trainer(agent: str) -> None:
+    """Import what training needs, so that a forked process does not."""
     scheme = registry.get(agent)
-    # Imported here, once for all runs.
     scheme.trainer(next(iter(scheme.trainers)))
     for module in ("leogym.agents.training.bars", "leogym.agents.training.rollout", "torch._dynamo"):
         importlib.import_module(module)
-    return lambda **stop: carry_out(agent, tmp_path / "run", config, **stop)
 
 
 def carry_out(agent: str, out: Path, config: Path, stop_at: int | None = None) -> int:
@@ -85,37 +105,71 @@ def carry_out(agent: str, out: Path, config: Path, stop_at: int | None = None) -
         return train_cli.run(["--agent", agent, "--out", str(out), *given])
 
 
-MOST = int(os.environ.get("LEOGYM_TEST_KILLS", "0"))
+KILLS = {"orbit": 130, "astraea": 36, "ppo": 26, "sac": 30, "bc": 30, "sweep": 40}
+"""At how many writes each program is killed at most: the last of each kind, and evenly spaced ones."""
+KINDS = {"orbit": ".*", "sweep": r"[^/]*|trials/\d+(/[^/]*)?"}
+"""Of these paths. Orbit, which is fast, is killed at all kinds of writes that runs share."""
+OWN_KINDS = r"checkpoints/(\.?\d+(\.tmp)?|replay)/(?!policy|checkpoint|progress|evaluation|SHA)[^/]+"
+"""State in checkpoints, and chunks of replay buffers."""
 
 
-def test_killed_at_any_write(agent, train, tmp_path, capfd):
+def test_killed_at_any_write(agent, train, tmp_path):
     run = tmp_path / "run"
-    made = kills.writes(train, run)
-    whole = kills.contents(run)
+    _killed_at_any_write(run, train, tmp_path / "copies", KILLS[agent], KINDS.get(agent, OWN_KINDS))
+
+
+def _killed_at_any_write(run: Path, program: Callable[[], int], into: Path, most: int, which: str) -> None:
+    made = kills.writes(program, run)
+    whole = kills.contents(run, MASKS)
     shutil.rmtree(run)
-    chosen = kills.of_each_kind(made, MOST) if MOST else None
-    kills.snapshots(train, run, tmp_path / "copies", chosen)
-    copies = sorted((tmp_path / "copies").iterdir(), key=lambda path: int(path.name))
-    assert len(copies) > 20
-    import time
+    kills.snapshots(program, run, into, kills.of_each_kind(made, most, which))
+    copies = sorted(into.iterdir(), key=lambda path: int(path.name))
+    assert len(copies) >= 15
     for copy in copies:
-        for path in copy.rglob("policy.*"):
+        for path in copy.rglob("policy.*"):  # whole at any time
             onnx.load(str(path)) if path.suffix == ".onnx" else json.loads(path.read_text())
         kills.put_back(copy, run)
-        t = time.time()
-        status = kills.in_child(train)
-        d = kills.differences(kills.contents(run), whole)
-        with capfd.disabled():
-            print(len(made), made[int(copy.name)], status, d, round(time.time() - t, 2), flush=True)
+        killed = made[int(copy.name)]
+        assert kills.in_child(program) == 0, killed
+        different = kills.differences(kills.contents(run, MASKS), whole)
+        if killed.path.endswith(".gitignore"):
+            # A folder that was there before gets no such file.
+            assert [name for name in different if not name.endswith(".gitignore")] == [], killed
+        else:
+            assert different == [], killed
 
 
-@pytest.mark.parametrize("looks", [range(1, 11)], ids=["ten stops"])
-def test_stopped_at_ten_steps(agent, train, tmp_path, looks):
-    run = tmp_path / "run"
+def test_stopped_at_ten_steps(agent, train, tmp_path):
+    run, config = tmp_path / "run", tmp_path / "tiny.yaml"
+    config.write_text(config.read_text().replace("steps: 1400\n", "steps: 3500\n"))
     assert kills.in_child(train) == 0
     whole = kills.contents(run)
     shutil.rmtree(run)
-    statuses = [kills.in_child(lambda look=look: train(stop_at=look)) for look in (1, 3, 2, 5, 1, 4, 2, 3, 1, 2)]
-    print(statuses)
+    statuses = [kills.in_child(lambda look=look: train(stop_at=look)) for look in LOOKS[agent]]
+    assert statuses == [128 + signal.SIGINT] * len(statuses)
     assert kills.in_child(train) == 0
     assert kills.differences(kills.contents(run), whole) == []
+
+
+def test_a_sweep_killed_at_any_write(tmp_path, monkeypatch):
+    """Its trials run one after another without Ray, which only starts and stops them."""
+    file, run = tmp_path / "small.yaml", tmp_path / "run"
+    task = yaml.safe_load(AGENTS["orbit"]) | {"steps": 900}
+    agent, _ = task.pop("agent"), task.pop("track")
+    search = {"deviation": {"grid": [0.1, 0.2]}}
+    swept = {"name": "small", "agent": agent, "metric": "held_out_reward", "settings": task, "search": search}
+    file.write_text(yaml.safe_dump(swept))
+    monkeypatch.setattr(trial.tune, "report", lambda row: None)
+    monkeypatch.setattr(trial, "describe", lambda *_: {})
+    monkeypatch.setattr(Reporter, "wall_s", property(lambda self: 0.0))
+
+    def carry_out_sweep() -> int:
+        found = configured.read(file)
+        planned = plan.trials(found, run, str(file))
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+            for one in planned:
+                trial.run(one, found.metric, Stop())
+        report.report(found, planned, run)
+        return 0
+
+    _killed_at_any_write(run, carry_out_sweep, tmp_path / "copies", KILLS["sweep"], KINDS["sweep"])

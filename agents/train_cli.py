@@ -2,6 +2,7 @@
 
 import argparse
 import copy
+import errno
 import json
 import os
 import sys
@@ -164,7 +165,8 @@ def failed(folder: RunFolder, error: InputError | OSError, *, resume: bool) -> N
     if isinstance(error, InputError):
         raise error
     kept = "; the latest checkpoint is whole: --resume continues from it" if goes_on else ""
-    raise InputError(f"{folder.path}: cannot be written: {error.strerror}{kept}") from None
+    limit = " (raise the limit on file sizes, ulimit -f)" if error.errno == errno.EFBIG else ""
+    raise InputError(f"{folder.path}: cannot be written: {error.strerror}{limit}{kept}") from None
 
 
 def sweep(flags: argparse.Namespace) -> int:

@@ -113,9 +113,12 @@ def snapshots(work: Work, folder: Path, into: Path, chosen: Collection[int] | No
     return ended.writes
 
 
-def of_each_kind(made: list[Write], most: int) -> list[int]:
-    """Return the numbers of at most ``most`` writes: the last one of each kind, then evenly spaced ones."""
-    last = {write.kind: number for number, write in enumerate(made)}
+def of_each_kind(made: list[Write], most: int, which: str = ".*") -> list[int]:
+    """Return the numbers of at most ``most`` writes: the last one of each kind, then evenly spaced ones.
+
+    ``which`` is a regular expression: it leaves out kinds of other paths, which other tests meet.
+    """
+    last = {write.kind: number for number, write in enumerate(made) if re.fullmatch(which, write.path)}
     assert len(last) <= most, f"{len(last)} kinds of writes, but at most {most} points"
     rest = most - len(last)
     spaced = {round((part + 0.5) * len(made) / rest - 0.5) for part in range(rest)}

@@ -97,6 +97,7 @@ def test_the_chosen_writes_are_of_every_kind_and_from_everywhere():
     assert {99, 100, 101} <= set(chosen)
     assert len(chosen) in (11, 12)
     assert np.diff(chosen).max() < 15
+    assert kills.of_each_kind(made, 2, "[a-z]") == [100, 101]
     with pytest.raises(AssertionError, match="3 kinds"):
         kills.of_each_kind(made, 2)
 

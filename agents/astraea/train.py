@@ -20,6 +20,7 @@ from leogym.agents.astraea.replay import ReplayBuffer
 from leogym.agents.astraea.rounds import Rounds, one_thread
 from leogym.agents.astraea.settings import AstraeaSettings
 from leogym.agents.astraea.td3 import Td3
+from leogym.agents.training import torch_file
 from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
@@ -130,7 +131,7 @@ class Training:
     def save(self, folder: Path, chunks: Path, wall_s: float, *, scheduled: bool = True) -> None:
         """Write everything to ``folder``, and new transitions to ``chunks``."""
         self.rounds.wait()
-        torch.save(
+        torch_file.save(
             {
                 "steps": self.steps,
                 "wall_s": wall_s,

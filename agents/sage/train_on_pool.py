@@ -14,7 +14,7 @@ from leogym.agents.sage.crr import Crr
 from leogym.agents.sage.policy_export import description, to_onnx
 from leogym.agents.sage.sequences import Sequences
 from leogym.agents.sage.settings import SageSettings
-from leogym.agents.training import policy_folder
+from leogym.agents.training import policy_folder, torch_file
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
@@ -94,7 +94,7 @@ class Training:
 
     def save(self, folder: Path, wall_s: float) -> None:
         """Write everything to ``folder``."""
-        torch.save(
+        torch_file.save(
             {
                 "wall_s": wall_s,
                 "learner": self.learner.state(),

@@ -24,6 +24,7 @@ ALMOST_FULL_BYTES = 1 << 20
 """Free space below which an unexplained write error is taken for a full disk."""
 
 ABOUT = "checkpoint.json"
+FORMAT = {"format": "leogym-checkpoint", "version": 1}
 ROWS = ("progress.csv", "evaluation.csv")
 """Files of a run of which each checkpoint has a copy: a resumed run restores them."""
 
@@ -47,17 +48,19 @@ class About:
             return None
         try:
             said = json.loads(path.read_text(encoding="utf-8"))
-            scheduled, shared = said["scheduled"], said["shared"]
+            scheduled, shared = said.pop("scheduled"), said.pop("shared")
+            if said != FORMAT:
+                raise ValueError(f"must have {FORMAT}")
             if not isinstance(scheduled, bool) or not isinstance(shared, dict):
                 raise ValueError("scheduled must be true or false, and shared digests by file")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             remedy = "restore it, or delete the checkpoint's folder"
             raise InputError(f"{path}: damaged: {error}: {remedy}") from None
         return cls(scheduled, shared)
 
     def as_json(self) -> bytes:
         """Return the bytes of ``checkpoint.json``."""
-        said = {"format": "leogym-checkpoint", "version": 1, "scheduled": self.scheduled}
+        said = {**FORMAT, "scheduled": self.scheduled}
         return (json.dumps({**said, "shared": dict(sorted(self.shared.items()))}, indent=1) + "\n").encode()
 
 
@@ -150,7 +153,10 @@ class Checkpoints:
         needed = {*scheduled[-KEPT_CHECKPOINTS:], *kept[-1:], self.best_checkpoint()}
         for old in kept:
             if old not in needed:
-                shutil.rmtree(old, ignore_errors=True)
+                # A kill while the folder is removed must not leave a part of it under its name.
+                unwanted = self.checkpoints / f".{old.name}.tmp"
+                os.replace(old, unwanted)
+                shutil.rmtree(unwanted, ignore_errors=True)
         recent = [abouts[folder] for folder in (*scheduled[-KEPT_CHECKPOINTS:], *kept[-1:])]
         if any(about is None for about in recent):  # of an earlier version, which names no files
             return
@@ -189,7 +195,7 @@ class Checkpoints:
         """Raise an `InputError` if a file of the checkpoint, or one that it shares, has changed."""
         about = About.read(folder)
         paths = [folder / name for name in digests.changed(folder)]
-        if about is not None and not (folder / digests.NAME).exists():
+        if about is not None and not digests.read(folder):
             paths.append(folder / digests.NAME)
         for name, digest in (about.shared if about else {}).items():
             path = self.checkpoints / name
@@ -199,7 +205,7 @@ class Checkpoints:
             earlier = [other.name for other in self.kept_checkpoints() if other.name < folder.name]
             latest = self.checkpoints / "latest"
             other = f"write {earlier[-1]} to {latest}" if earlier else "begin a new run"
-            why = "is missing or has changed since it was written"
+            why = f"is missing or differs from its digest in {folder / digests.NAME}"
             raise InputError(f"{paths[0]}: {why}: restore it, or {other}")
 
     def is_scheduled(self, steps: int) -> bool:

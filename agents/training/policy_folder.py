@@ -35,6 +35,11 @@ def copy(source: Path, to: Path) -> bool:
     return bool(held)
 
 
+def is_whole(folder: Path) -> bool:
+    """Return whether ``folder`` has a policy with recorded digests, and its files have them."""
+    return folder.is_dir() and set(FILES) <= digests.read(folder).keys() and not digests.changed(folder)
+
+
 def require_whole(folder: Path) -> None:
     """Raise an `InputError` unless the files of ``folder`` have their recorded digests.
 

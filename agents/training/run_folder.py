@@ -104,6 +104,8 @@ class RunFolder(Checkpoints):
         if not os.access(path, os.W_OK):
             raise InputError(f"{path}: (folder): cannot be written: Permission denied")
         run.require_whole(latest)
+        for folder in run.kept_checkpoints():
+            About.read(folder)
         if "summary.json" in digests.changed(path):
             run.remade.append(f"{path / 'summary.json'}: was missing or had changed: made again")
         run._record("config.yaml", "evaluation.csv")
@@ -259,7 +261,10 @@ class RunFolder(Checkpoints):
             self.path / "best",
             self.checkpoints / "best",
         )
-        changed = [best] if policy_folder.copy(source if source.is_dir() else self.policy, best) else []
+        source = source if source.is_dir() else self.policy
+        # A damaged checkpoint does no harm if its policy was copied before.
+        safe = policy_folder.is_whole(best) and not policy_folder.is_whole(source)
+        changed = [best] if not safe and policy_folder.copy(source, best) else []
         if self._named("best") != f"{steps:012d}":
             write_atomically(named, f"{steps:012d}\n".encode())
             changed.append(named)

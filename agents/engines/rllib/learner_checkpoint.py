@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from ray.rllib.algorithms.algorithm import Algorithm
 
+from leogym.agents.training import torch_file
 from leogym.configs.errors import InputError
 
 FILE = "learner.pt"
@@ -24,7 +25,7 @@ Answer = TypeVar("Answer")
 
 def save(algorithm: Algorithm, folder: Path) -> None:
     """Write the learned state of ``algorithm`` to ``folder``."""
-    torch.save(ask(algorithm, state_of), folder / FILE)
+    torch_file.save(ask(algorithm, state_of), folder / FILE)
 
 
 def restore(algorithm: Algorithm, folder: Path) -> None:
@@ -42,7 +43,7 @@ def restore(algorithm: Algorithm, folder: Path) -> None:
 
 def write(learner: Any, folder: Path) -> None:
     """Write the learned state of ``learner`` to ``folder``."""
-    torch.save(state_of(learner), folder / FILE)
+    torch_file.save(state_of(learner), folder / FILE)
 
 
 def read(learner: Any, folder: Path) -> None:

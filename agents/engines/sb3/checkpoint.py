@@ -16,7 +16,7 @@ from leogym.agents.engines.data_parallel import ALONE, Ranks
 from leogym.agents.engines.sb3 import episodes
 from leogym.agents.engines.sb3.algorithm import Algorithm, make_environment
 from leogym.agents.engines.settings import Sb3Settings
-from leogym.agents.training import state_file
+from leogym.agents.training import state_file, torch_file
 from leogym.configs.atomic import sync_folder
 from leogym.configs.errors import InputError
 from leogym.envs.seeding import mixed
@@ -46,7 +46,7 @@ def save(
     ranks.broadcast(str(folder))
     # Tensors only: reading the library's own files, which are pickles, may execute code.
     _, variables = model._get_torch_save_params()
-    torch.save(
+    torch_file.save(
         {
             "parameters": model.get_parameters(),
             "variables": {name: attrgetter(name)(model).detach() for name in variables},
