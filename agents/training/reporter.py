@@ -156,7 +156,7 @@ class Reporter:
         changed = run.publish()
         if self._chooser is not None:
             if run.is_scheduled(steps) and (latest / "policy").is_dir() and steps not in self._chooser.steps:
-                self.say(f"checkpoint {steps}: was not evaluated: made up")
+                self.say(f"evaluation.csv: lacked the row of checkpoint {steps}, or had another: made again")
                 self._evaluate(steps)
             else:
                 changed += self._chooser.restore_best()

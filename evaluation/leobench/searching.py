@@ -61,6 +61,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if options.resume and (latest := folder.latest_checkpoint()) is not None:
         evolution, state = load(latest)
+        folder.restore_rows(state["steps"])
     with joining.joined(options.ray, resume="continue with --resume", packages=execute.PACKAGES):
         while evolution.generation < options.generations:
             begun_s = time.monotonic()
