@@ -54,10 +54,11 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
         raise InputError(f"{folder}: seeds: two runs have the same")
     ranks = [_best(run) for run in runs]
     chosen = runs[ranks.index(max(ranks))]
+    described = chosen / "best/policy.json"
+    said = json_text.parse(_OUT.sub("", described.read_text(encoding="utf-8")), str(described))
+    description = _with_ranges(said, settings[0])
     if folder.exists():
         shutil.rmtree(folder)
-    said = json_text.parse(_OUT.sub("", (chosen / "best/policy.json").read_text(encoding="utf-8")))
-    description = _with_ranges(said, settings[0])
     policy_folder.write(folder / "policy", (chosen / "best/policy.onnx").read_bytes(), description)
     config = _OUT.sub("", (chosen / "config.yaml").read_text(encoding="utf-8"))
     write_atomically(folder / "config.yaml", config.encode())
