@@ -62,6 +62,8 @@ class RunFolder(Checkpoints):
             run._clear()
             write_together(path, digests.beside({"config.yaml": (header + config_yaml).encode()}))
         except OSError as error:
+            with contextlib.suppress(OSError):
+                run.discard()
             raise InputError(f"{path}: (folder): cannot be written: {error.strerror}") from None
         return run
 
