@@ -23,7 +23,7 @@ from leogym.agents import train_cli
 from leogym.agents.engines.ray_cluster import OBJECT_STORE_BYTES
 from leogym.configs.cluster import joining, watched
 from leogym.configs.errors import InputError
-from leogym.configs.processes import descendants
+from leogym.configs.processes import descendants, kill
 from leogym.evaluation import cli
 from leogym.evaluation.runs import execute
 from leogym.evaluation.runs.test_execute import WHOLE, planned
@@ -113,7 +113,10 @@ class Nodes:
     def shut_down(self) -> None:
         """End all nodes."""
         ray.shutdown()
+        # Agents outlive their nodes by minutes.
+        agents = [pid for pid, name in descendants(os.getpid()).items() if name.startswith("ray::")]
         self.cluster.shutdown()
+        kill(agents)
 
     def become(self, state: str) -> None:
         """Say what new processes of the faulty node have: ``build``, ``missing``, or ``hidden FOLDER``."""
