@@ -276,8 +276,11 @@ class RunFolder(Checkpoints):
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write summary.json: ``summary``, `notes` and provenance; then record the digests of all files."""
         summary = {**summary, **dict(sorted(self.notes.items())), "provenance": self.provenance}
-        write_atomically(self.path / "summary.json", policy_folder.as_json(summary))
-        digests.write(self.path, [name for name in RUN if (self.path / name).is_file()])
+        data = policy_folder.as_json(summary)
+        found = {name: digests.sha256(self.path / name) for name in RUN if (self.path / name).is_file()}
+        found["summary.json"] = digests.sha256_of(data)
+        # The record first: until the summary has its name, the run is not finished.
+        write_together(self.path, {digests.NAME: digests.as_text(found), "summary.json": data})
 
 
 def require_same_settings(path: Path) -> None:
