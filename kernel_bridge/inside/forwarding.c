@@ -1,6 +1,7 @@
 // Turn on forwarding in the current network namespace, then run a command as the calling user. Each shell makes a new
 // namespace with forwarding as on the host, usually off, but a nested shell needs it. The program is setuid root, on
 // a file system that exists only in a session's private mount namespace.
+#define _GNU_SOURCE  // setresgid, setresuid
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -173,7 +173,8 @@ def _kernel(given: Given | None, folder: Path) -> tuple[bytes, dict[str, bytes],
         root = Path(temporary)
         versions = packages.unpack([name, SHELL], root)
         [kernel] = root.glob("boot/vmlinuz-*")
-        [modules] = root.glob("*lib/modules/*") or root.glob("usr/lib/modules/*")
+        # Debian's packages have them in /usr/lib from 13 on.
+        [modules] = [*root.glob("lib/modules/*"), *root.glob("usr/lib/modules/*")]
         [shell] = [path for path in (root / "bin/busybox", root / "usr/bin/busybox") if path.exists()]
         sources: dict[str, object] = {"kernel": modules.name, "packages": versions}
         return uncompressed(kernel.read_bytes()), with_dependencies(modules), shell.read_bytes(), sources
