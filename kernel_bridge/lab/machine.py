@@ -18,7 +18,7 @@ from pathlib import Path
 from leogym.configs.errors import InputError
 from leogym.kernel_bridge.host.namespaces import FOLDERS, PREFIX
 from leogym.kernel_bridge.inside.session import GuestJob, GuestJobResult
-from leogym.kernel_bridge.lab import qemu
+from leogym.kernel_bridge.lab import instruction_count, qemu
 from leogym.kernel_bridge.lab.image import Image
 from leogym.kernel_bridge.lab.initramfs import File
 from leogym.kernel_bridge.lab.qemu import Guest, GuestError
@@ -102,6 +102,7 @@ def ready(image: Image, stop: Stop | None = None) -> Path:
         try:
             with (stop or Stop()).by(guest.kill):
                 guest.keep(temporary)
+            instruction_count.restart(temporary)
             temporary.rename(place)
         finally:
             guest.stop()
