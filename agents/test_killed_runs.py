@@ -105,7 +105,7 @@ def carry_out(agent: str, out: Path, config: Path, stop_at: int | None = None) -
         return train_cli.run(["--agent", agent, "--out", str(out), *given])
 
 
-KILLS = {"orbit": 130, "astraea": 28, "ppo": 20, "sac": 20, "bc": 14, "sweep": 45}
+KILLS = {"orbit": 130, "astraea": 28, "ppo": 20, "sac": 24, "bc": 14, "sweep": 45}
 """At how many writes each program is killed at most: the last of each kind, and evenly spaced ones."""
 KINDS = {"orbit": ".*", "sweep": r"[^/]*|trials(/\d+(/\.?process.*)?)?"}
 """Of these paths. Orbit, which is fast, is killed at all kinds of writes that runs share."""

@@ -14,6 +14,7 @@ from leogym.agents.engines.sb3 import loop, ppo
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.stopping import Stop, Stopped
 from leogym.agents.training.test_stopping import Looks
+from leogym.configs import digests
 from leogym.configs.errors import InputError
 
 PROVENANCE = {"command": "a test"}
@@ -140,6 +141,7 @@ def test_sb3_names_a_checkpoint_that_it_cannot_read(tmp_path):
     latest = run.latest_checkpoint()
     assert latest is not None
     (latest / "model.pt").write_bytes(b"not a checkpoint")
+    digests.write(latest, digests.read(latest))  # as if it had been written so
     with pytest.raises(InputError, match="cannot be read"):
         trained(ppo, "sb3", tmp_path / "run", 64, resume=True)
 
@@ -155,6 +157,7 @@ def test_a_checkpoint_that_would_execute_something_is_refused_and_does_not(tmp_p
     latest = run.latest_checkpoint()
     assert latest is not None
     torch.save({"parameters": Trap(), "variables": {}, "torch": torch.get_rng_state()}, latest / "model.pt")
+    digests.write(latest, digests.read(latest))  # as if it had been written so
     with pytest.raises(InputError, match="cannot be read") as caught:
         trained(ppo, "sb3", tmp_path / "run", 64, resume=True)
     assert "\n" not in str(caught.value)

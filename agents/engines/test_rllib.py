@@ -27,6 +27,7 @@ from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import build
 from leogym.agents.training.stopping import Stop, Stopped
 from leogym.agents.training.test_stopping import Looks
+from leogym.configs import digests
 from leogym.configs.cluster import head, joining
 from leogym.configs.errors import InputError
 from leogym.envs import seeding
@@ -205,6 +206,9 @@ def test_a_run_that_is_stopped_has_a_checkpoint_and_one_that_cannot_be_read_is_o
     run = RunFolder.open(tmp_path / "run", {})
     assert (run.policy / "policy.onnx").exists()
     (run.latest_checkpoint() / "learner.pt").write_bytes(b"not a checkpoint")
+    digests.write(
+        run.latest_checkpoint(), digests.read(run.latest_checkpoint())
+    )  # as if it had been written so
     with pytest.raises(InputError, match=r"learner\.pt: cannot be read: ") as caught:
         trained("ppo", tmp_path / "run", 64, resume=True)
     assert "\n" not in str(caught.value)

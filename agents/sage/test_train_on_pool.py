@@ -17,6 +17,7 @@ from leogym.agents.sage.train_on_pool import train
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.stopping import Stopped
 from leogym.agents.training.test_stopping import Looks
+from leogym.configs import digests
 from leogym.configs.errors import InputError
 
 
@@ -131,6 +132,7 @@ def test_a_damaged_checkpoint_is_one_line(tiny, tmp_path):
     assert latest is not None
     file = latest / "training.pt"
     file.write_bytes(file.read_bytes()[:1000])
+    digests.write(latest, digests.read(latest))  # as if it had been written so
     with pytest.raises(InputError, match=r"training.pt: cannot be read"):
         train(tiny, RunFolder.open(tmp_path / "run", {}))
 

@@ -111,7 +111,7 @@ class TrainSettings(Strict):
     """The monitor interval in ms."""
     num_envs: Simulations = 16
     """Simulations that step together; per worker where workers are processes."""
-    workers: Annotated[int, Range(ge=1, le=1024)] = 1
+    workers: Annotated[int, Range(ge=1, le=2**20)] = 1
     """Processes that sample and learn in parallel (rllib, and PPO and recurrent PPO of sb3), or threads that
     step the simulations (all others). From two on, each critic of Astraea and Orca has a thread."""
     ray_address: str | None = None

@@ -140,7 +140,7 @@ def lock_updates(learner: Any) -> None:
     thread = getattr(learner, "_learner_thread", None)
     if thread is None:
         return
-    learner.between_updates = threading.Lock()
+    learner.between_updates = threading.RLock()
     update = thread._update_method
 
     def locked(*arguments: Any, **named: Any) -> Any:
@@ -156,7 +156,7 @@ def _at_rest(question: Callable[[Any], Answer], learner: Any) -> Answer:
 
 
 def at_rest(learner: Any) -> AbstractContextManager[Any]:
-    """Return a context in which ``learner`` does not change."""
+    """Return a context in which ``learner`` does not change; contexts of one thread may nest."""
     return getattr(learner, "between_updates", None) or nullcontext()
 
 

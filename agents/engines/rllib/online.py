@@ -64,8 +64,10 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
 
 def _learn(algorithm: Algorithm, settings: TrainSettings, run: RunFolder, state: dict[str, Any]) -> None:
     def write(folder: Path) -> None:
-        save(algorithm, folder, state)
-        export_policy(algorithm, settings, run, state["steps"])
+        # APPO learns in a thread of its own: the policy must have the weights of the checkpoint.
+        with learner_checkpoint.at_rest(learner_checkpoint.learner_of(algorithm)):
+            save(algorithm, folder, state)
+            export_policy(algorithm, settings, run, state["steps"])
 
     reporter = Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"])
     with reporter:
