@@ -15,7 +15,7 @@ from leogym.configs.errors import InputError
         ('{"a": [-Infinity]}', "x.json: -Infinity: is no number of JSON"),
         ('{"a": 1e999}', "x.json: 1e999: is too large for a number"),
         ("[" * 100_000, "x.json: not JSON: brackets are nested too deeply"),
-        ('{"a": 1,\n}', "x.json:2: not JSON: Expecting property name enclosed in double quotes"),
+        ('{"a": 1,\nb}', "x.json:2: not JSON: Expecting property name enclosed in double quotes"),
         ("", "x.json:1: not JSON: Expecting value"),
         (
             '{"a": ' + "1" * 5000 + "}",
