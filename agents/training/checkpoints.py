@@ -205,7 +205,10 @@ class Checkpoints:
             earlier = [other.name for other in self.kept_checkpoints() if other.name < folder.name]
             latest = self.checkpoints / "latest"
             other = f"write {earlier[-1]} to {latest}" if earlier else "begin a new run"
-            why = f"is missing or differs from its digest in {folder / digests.NAME}"
+            differs = (
+                "" if paths[0].name == digests.NAME else f" or differs from its digest in {digests.NAME}"
+            )
+            why = f"is missing{differs}"
             raise InputError(f"{paths[0]}: {why}: restore it, or {other}")
 
     def is_scheduled(self, steps: int) -> bool:
