@@ -4,7 +4,7 @@
 def main() -> int:
     """Run the command line and return its exit status."""
     try:
-        from leogym.configs import entry_point  # here, to handle Ctrl-C during the import
+        from leogym.common import entry_point  # here, to handle Ctrl-C during the import
 
         return entry_point.run("leogym.agents.train_cli")
     except KeyboardInterrupt:

@@ -9,9 +9,9 @@ from leogym.agents import ship
 from leogym.agents.published import actors
 from leogym.agents.search import options as search
 from leogym.agents.worst_cases import options as worst_cases
-from leogym.configs import extras
-from leogym.configs.command_line import OneLineParser
-from leogym.configs.errors import reports_input_errors
+from leogym.common import extras
+from leogym.common.command_line import OneLineParser
+from leogym.common.errors import reports_input_errors
 
 PROGRAM = "python -m agents"
 SEARCH = "leogym.evaluation.leobench.searching"

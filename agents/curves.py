@@ -19,9 +19,9 @@ from matplotlib.lines import Line2D
 from leogym.agents.sweeps.plan import HELD_OUT
 from leogym.agents.training.run_folder import require_same
 from leogym.agents.training.settings import FREE_ON_RESUME, read_config
-from leogym.configs import output_folder
-from leogym.configs.atomic import write_atomically
-from leogym.configs.errors import InputError
+from leogym.common import output_folder
+from leogym.common.atomic import write_atomically
+from leogym.common.errors import InputError
 from leogym.results.figure_style import canvas, legend_above, looks
 from leogym.results.intervals import Interval, interval
 

@@ -10,8 +10,8 @@ from leogym.agents.training.bars import JUDGING_LINK, links_held
 from leogym.agents.training.rollout import evaluate_action, evaluate_policy
 from leogym.agents.training.run_folder import require_same
 from leogym.agents.training.settings import TrainSettings, build, read_config
-from leogym.configs import json_text
-from leogym.configs.errors import InputError
+from leogym.common import json_text
+from leogym.common.errors import InputError
 
 Earned = dict[str, Any]
 SCENARIO_KEYS = {"flows", "links", "scenario"}

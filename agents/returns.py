@@ -14,7 +14,7 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.registration import PRESETS, Preset
 
 TRAINED = Path(__file__).parent / "trained"

@@ -14,9 +14,9 @@ from leogym.agents.training import policy_folder
 from leogym.agents.training.held_out import Rank, rank, rows
 from leogym.agents.training.run_folder import known_ranges, require_same
 from leogym.agents.training.settings import CONFIGS, read_config
-from leogym.configs import json_text, output_folder
-from leogym.configs.atomic import write_atomically
-from leogym.configs.errors import InputError
+from leogym.common import json_text, output_folder
+from leogym.common.atomic import write_atomically
+from leogym.common.errors import InputError
 
 _OUT = re.compile(r"\s--out[ =]('[^']*'|[^\s\"]+)")
 """The output folder in a command: dropped, because it says nothing about the policy."""

@@ -6,7 +6,7 @@ import yaml
 
 from leogym.agents.__main__ import run as command
 from leogym.agents.curves import curves
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 
 def made(folder, seed, values, every=10, **settings):

@@ -10,7 +10,7 @@ from leogym.agents.judging import held_out
 from leogym.agents.test_killed_runs import AGENTS, carry_out, import_trainer
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from tests import kills
 from tests.damage import Damage, damaged, damages
 

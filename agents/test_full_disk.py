@@ -4,7 +4,7 @@ import shutil
 import pytest
 
 from leogym.agents import train_cli
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 TINY = """
 agent: astraea

@@ -2,7 +2,7 @@ import leosim
 import pytest
 
 from leogym.agents import train_cli
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 
 @pytest.mark.parametrize("reward", ["throughput:1,delay", "{throughput: 1, loss: 0.5}"])

@@ -5,7 +5,7 @@ import pytest
 from leogym.agents import ship as shipping
 from leogym.agents.__main__ import run
 from leogym.agents.ship import BY_LINKS, ship
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 
 def trained(folder, seed, rewards, **settings):

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from leogym.agents import train_cli
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 TINY = """
 agent: astraea

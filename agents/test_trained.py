@@ -6,8 +6,8 @@ import leosim
 import pytest
 
 from leogym.agents.judging import held_out
+from leogym.common.errors import InputError
 from leogym.configs import suite
-from leogym.configs.errors import InputError
 from leogym.evaluation.runs import plan, schemes
 from leogym.evaluation.runs.backends import Inputs, Simulator
 from leogym.results.metrics import run_metrics, shared_window_s

@@ -24,11 +24,11 @@ from leogym.agents.training.settings import (
     read_config,
 )
 from leogym.agents.training.stopping import Note, Signals, Stopped
-from leogym.configs import extras, lock, output_folder
-from leogym.configs.atomic import FULL
-from leogym.configs.command_line import OneLineParser, as_folder
-from leogym.configs.errors import InputError, reports_input_errors
-from leogym.configs.machine import require_at_a_time
+from leogym.common import extras, lock, output_folder
+from leogym.common.atomic import FULL
+from leogym.common.command_line import OneLineParser, as_folder
+from leogym.common.errors import InputError, reports_input_errors
+from leogym.common.machine import require_at_a_time
 from leogym.envs.stepped_batch import BACKENDS, REAL_TCP
 from leogym.results.provenance import describe
 

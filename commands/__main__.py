@@ -4,7 +4,7 @@ import importlib
 import sys
 
 import leogym
-from leogym.configs import entry_point
+from leogym.common import entry_point
 
 COMMANDS = {
     "train": ("leogym.agents.train_cli", "train an agent"),
@@ -38,7 +38,7 @@ def run(words: list[str]) -> int:
         print(f"leogym {leogym.__version__}")
         return 0
     if words[0] not in COMMANDS:
-        from leogym.configs.nearest import instead  # here, as all imports that take time
+        from leogym.common.nearest import instead  # here, as all imports that take time
 
         print(f"leogym: {words[0]}: no such command {instead(words[0], COMMANDS)}", file=sys.stderr)
         return 2

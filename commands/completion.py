@@ -12,9 +12,9 @@ from leogym.agents import __main__ as agents_command
 from leogym.agents import train_cli
 from leogym.agents.training import registry
 from leogym.commands.__main__ import COMMANDS
+from leogym.common.command_line import OneLineParser, as_folder
+from leogym.common.errors import reports_input_errors
 from leogym.configs import names, suite
-from leogym.configs.command_line import OneLineParser, as_folder
-from leogym.configs.errors import reports_input_errors
 from leogym.evaluation import cli as evaluate
 from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.runs.backends import BACKENDS

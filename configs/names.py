@@ -3,10 +3,10 @@
 ``train``, ``evaluate`` and ``gymnasium.make`` take the same names. No two of them are the same.
 """
 
+from leogym.common.errors import InputError
+from leogym.common.nearest import instead
 from leogym.configs import named_scenarios, sampling, suite
-from leogym.configs.errors import InputError
 from leogym.configs.named_scenarios import scenarios as scenarios
-from leogym.configs.nearest import instead
 from leogym.configs.suite import LISTED_BY, Suite
 
 

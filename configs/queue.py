@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import model_validator
 
-from leogym.configs.strict import Range, Strict
+from leogym.common.strict import Range, Strict
 
 SIZES = ("bdp", "packets", "bytes")
 OF_ONE_BDP = ("droptail", "head_drop")

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from leogym.configs.atomic import write_atomically
+from leogym.common.atomic import write_atomically
+from leogym.common.strict import Range, shown
 from leogym.configs.queue import KNOBS, Queue
 from leogym.configs.scenario import (
     Arrivals,
@@ -26,7 +27,6 @@ from leogym.configs.scenario import (
     Reverse,
     Scenario,
 )
-from leogym.configs.strict import Range, shown
 
 TOPICS: dict[type[BaseModel], str] = {
     Scenario: "",

@@ -14,11 +14,11 @@ from pydantic import (
     model_validator,
 )
 
+from leogym.common.errors import InputError, one_line
+from leogym.common.nearest import instead
+from leogym.common.strict import Probability, Range, Strict
 from leogym.configs import named_scenarios
-from leogym.configs.errors import InputError, one_line
-from leogym.configs.nearest import instead
 from leogym.configs.scenario import Delay, Duration, Rate
-from leogym.configs.strict import Probability, Range, Strict
 
 
 def _pair(value: Any) -> Any:

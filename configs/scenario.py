@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from leogym.configs import yaml_text
-from leogym.configs.errors import InputError, one_line
+from leogym.common import yaml_text
+from leogym.common.errors import InputError, one_line
+from leogym.common.strict import Probability, Range, Strict
 from leogym.configs.queue import Queue
-from leogym.configs.strict import Probability, Range, Strict
 
 Rate = Annotated[float, Range(gt=1e-6, lt=1e7)]
 Delay = Annotated[float, Range(ge=0, le=1e7)]

@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from leogym.configs import arithmetic, scenario, text_file, yaml_text
-from leogym.configs.errors import InputError, one_line
-from leogym.configs.nearest import instead
+from leogym.common import text_file, yaml_text
+from leogym.common.errors import InputError, one_line
+from leogym.common.nearest import instead
+from leogym.common.strict import NonNegative, Positive, Range, Strict
+from leogym.configs import arithmetic, scenario
 from leogym.configs.scenario import Scenario
-from leogym.configs.strict import NonNegative, Positive, Range, Strict
 
 FOLDER = Path(__file__).parent / "suites"
 LISTED_BY = "leogym evaluate --list"

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from leogym.configs import yaml_text
-from leogym.configs.errors import InputError, one_line
-from leogym.configs.strict import Range, Strict
+from leogym.common import yaml_text
+from leogym.common.errors import InputError, one_line
+from leogym.common.strict import Range, Strict
 
 MOST_TRIALS = 10_000
 """Trials of a sweep."""

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from leogym.common.errors import InputError
 from leogym.configs import names, sampling, suite
-from leogym.configs.errors import InputError
 
 
 def test_no_suite_scenario_or_sampler_shares_its_name_with_another() -> None:

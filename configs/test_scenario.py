@@ -3,7 +3,7 @@ from typing import Any
 import leosim
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.scenario import parse
 
 ARRIVALS = {"rate_per_s": 10, "mean_bytes": 5000}

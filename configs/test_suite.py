@@ -4,8 +4,8 @@ from typing import Any, get_args
 import pytest
 import yaml
 
+from leogym.common.errors import InputError
 from leogym.configs import suite
-from leogym.configs.errors import InputError
 
 LINK = {"rate_mbps": 10, "delay_ms": 5}
 MINIMAL: dict[str, Any] = {

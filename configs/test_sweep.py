@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from leogym.common.errors import InputError
 from leogym.configs import sweep
-from leogym.configs.errors import InputError
 
 BASE = """
 name: small

@@ -4,8 +4,9 @@ from pathlib import Path
 import leosim
 import pytest
 
-from leogym.configs import scenario, topologies, yaml_text
-from leogym.configs.errors import InputError
+from leogym.common import yaml_text
+from leogym.common.errors import InputError
+from leogym.configs import scenario, topologies
 from leogym.configs.scenario import Scenario
 
 FOLDER = Path(__file__).parent / "scenarios"

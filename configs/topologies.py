@@ -9,7 +9,7 @@ share links of a constellation, use ``python -m traces shared``.
 from collections.abc import Sequence
 from typing import Any
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.queue import Queue
 from leogym.configs.scenario import MOST_FLOWS, Scenario, parse
 

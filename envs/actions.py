@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiDiscrete, Space
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 
 class Levels:

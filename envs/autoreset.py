@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 UNLIMITED = -1
 """Gymnasium's ``max_episode_steps`` for no limit, as None."""

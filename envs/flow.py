@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.envs.actions import action_space, levels
 from leogym.envs.autoreset import parse_limit, parse_mask, parse_mode
 from leogym.envs.frames import FPS, MODES, described

@@ -7,7 +7,7 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.scenario import Scenario
 from leogym.envs.reports import FIELDS, ReportReader
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 
 def simulations(env: Any) -> Any:

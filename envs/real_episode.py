@@ -4,7 +4,7 @@ import time
 
 import leosim
 
-from leogym.configs.units import NS_PER_S
+from leogym.common.units import NS_PER_S
 from leogym.kernel_bridge.bridge.client import Bridge, Flow, Report
 from leogym.kernel_bridge.runner.plan import Plan, PlannedFlow
 from leogym.kernel_bridge.runner.run import Run

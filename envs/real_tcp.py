@@ -10,7 +10,7 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.scenario import Scenario
 from leogym.envs.real_episode import Episode
 from leogym.kernel_bridge.bridge.client import REPORT_FIELDS, Closed, Message, Opened, Report

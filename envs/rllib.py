@@ -11,7 +11,8 @@ from typing import Any, cast
 
 import gymnasium
 
-from leogym.configs import extras, sampling
+from leogym.common import extras
+from leogym.configs import sampling
 from leogym.configs.sampling import with_learning_flows
 from leogym.envs.flow import FlowEnv
 from leogym.envs.parallel import parallel_env

@@ -13,7 +13,7 @@ from gymnasium.spaces import Box
 from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 
-from leogym.configs import extras
+from leogym.common import extras
 from leogym.configs.scenario import Scenario
 from leogym.envs.actions import action_space, levels
 from leogym.envs.flow import observation_space

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from leogym.configs import names, sampling, suite, yaml_text
-from leogym.configs.errors import InputError
+from leogym.common import yaml_text
+from leogym.common.errors import InputError
+from leogym.configs import names, sampling, suite
 from leogym.configs.queue import Queue
 from leogym.configs.sampling import Ranges
 from leogym.configs.scenario import Flow, Link, Scenario, parse

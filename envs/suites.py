@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.scenario import Scenario
 from leogym.configs.suite import Suite
 from leogym.envs.learners import LEARNER, learning_flows

@@ -6,7 +6,7 @@ from gymnasium.utils.env_checker import data_equivalence
 from stable_baselines3 import DQN
 
 from leogym import envs
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.envs.actions import Levels, action_space
 from leogym.envs.sb3 import LeoVecEnv
 

@@ -10,7 +10,7 @@ from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from leogym import envs
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.envs.flow import FlowVectorEnv
 from leogym.envs.test_flow import SHORT, static
 

@@ -13,7 +13,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import data_equivalence
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.envs.flow import FlowEnv, FlowVectorEnv
 from leogym.envs.parallel import FlowsParallelEnv, parallel_env
 from leogym.envs.real_tcp import RealTcpBatch

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
 
 from leogym import envs
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.envs.reports import FIELDS
 from leogym.registration import PRESETS
 

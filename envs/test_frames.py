@@ -14,7 +14,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.wrappers import AddRenderObservation, HumanRendering, RecordVideo
 from matplotlib.figure import Figure
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.envs import FLOW_ID, parallel_env
 from leogym.envs.flow import FlowEnv
 from leogym.envs.sb3 import LeoVecEnv

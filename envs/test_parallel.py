@@ -7,7 +7,7 @@ from gymnasium.utils.env_checker import data_equivalence
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from leogym import envs
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.envs.parallel import FLOWS_ID, PAIR_ID, FlowsParallelEnv
 from leogym.envs.reports import FIELDS
 from leogym.envs.test_flow import static

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leogym import envs
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.envs.sb3 import LeoVecEnv
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host import schemes

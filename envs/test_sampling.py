@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import leogym.envs.sampling
+from leogym.common.errors import InputError
 from leogym.configs import named_scenarios, sampling
-from leogym.configs.errors import InputError
 from leogym.configs.scenario import Scenario, parse
 from leogym.envs.learners import learning_flows
 from leogym.envs.sampling import draw, paths, sampler

@@ -7,7 +7,7 @@ from gymnasium.error import ResetNeeded
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from leogym import envs
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.envs.reports import FIELDS
 from leogym.envs.sb3 import LeoVecEnv
 from leogym.envs.test_flow import SHORT, SINGLE, static

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from leogym.common.errors import InputError
 from leogym.configs import names, sampling, suite
-from leogym.configs.errors import InputError
 from leogym.configs.scenario import Flow, Link, Scenario
 from leogym.envs.learners import learning_flows
 from leogym.envs.sampling import sampler

@@ -7,7 +7,7 @@ from contextlib import closing
 
 from rich.console import Console
 
-from leogym.configs import signals
+from leogym.common import signals
 from leogym.evaluation.cache.folder import Folder
 from leogym.evaluation.cache.taking import Taking
 from leogym.evaluation.papers import suites as papers

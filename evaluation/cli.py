@@ -10,12 +10,13 @@ from typing import Any
 
 import leosim
 
-from leogym.configs import lock, names, output_folder, signals
-from leogym.configs.atomic import FULL, write_atomically
-from leogym.configs.cluster import joining
-from leogym.configs.command_line import OneLineParser, as_folder
-from leogym.configs.errors import InputError, reports_input_errors
-from leogym.configs.machine import require_at_a_time
+from leogym.common import lock, output_folder, signals
+from leogym.common.atomic import FULL, write_atomically
+from leogym.common.cluster import joining
+from leogym.common.command_line import OneLineParser, as_folder
+from leogym.common.errors import InputError, reports_input_errors
+from leogym.common.machine import require_at_a_time
+from leogym.configs import names
 from leogym.configs.suite import MOST_REPEATS, Suite
 from leogym.evaluation import listed
 from leogym.evaluation.cache import folder as cache

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import leosim
 import polars as pl
 
+from leogym.common.command_line import OneLineParser
+from leogym.common.errors import reports_input_errors
 from leogym.configs import names
-from leogym.configs.command_line import OneLineParser
-from leogym.configs.errors import reports_input_errors
 from leogym.configs.suite import Suite
 from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.runs import inputs, plan

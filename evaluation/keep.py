@@ -14,10 +14,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib import rc_context
 from matplotlib.lines import Line2D
 
+from leogym.common.atomic import write_atomically
+from leogym.common.command_line import OneLineParser, as_folder
+from leogym.common.errors import InputError, reports_input_errors
 from leogym.configs import suite
-from leogym.configs.atomic import write_atomically
-from leogym.configs.command_line import OneLineParser, as_folder
-from leogym.configs.errors import InputError, reports_input_errors
 from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.papers import table as claims
 from leogym.evaluation.papers.paper import load

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from leogym.common.atomic import write_atomically
 from leogym.configs import suite as suites
-from leogym.configs.atomic import write_atomically
 from leogym.configs.scenario import Scenario
 from leogym.evaluation.recorded import description
 from leogym.evaluation.recorded.results import Results

@@ -8,9 +8,9 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
+from leogym.common.command_line import OneLineParser, number
+from leogym.common.errors import InputError, reports_input_errors
 from leogym.configs import names
-from leogym.configs.command_line import OneLineParser, number
-from leogym.configs.errors import InputError, reports_input_errors
 from leogym.configs.suite import Suite
 from leogym.evaluation.runs import inputs, plan
 from leogym.evaluation.runs.backends import Simulator

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from leogym.configs.command_line import OneLineParser
-from leogym.configs.errors import InputError, reports_input_errors
+from leogym.common.command_line import OneLineParser
+from leogym.common.errors import InputError, reports_input_errors
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.recorded.series import read_table
 from leogym.results.metrics import PAYLOAD_SHARE

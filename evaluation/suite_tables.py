@@ -14,10 +14,10 @@ from pathlib import Path
 
 import polars as pl
 
+from leogym.common.atomic import write_atomically
+from leogym.common.command_line import OneLineParser
+from leogym.common.errors import InputError, reports_input_errors
 from leogym.configs import suite
-from leogym.configs.atomic import write_atomically
-from leogym.configs.command_line import OneLineParser
-from leogym.configs.errors import InputError, reports_input_errors
 from leogym.evaluation import keep
 from leogym.results.metrics import METRICS, Metric
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from leogym.common.errors import InputError
+from leogym.common.machine import most_at_a_time
 from leogym.configs import names
-from leogym.configs.errors import InputError
-from leogym.configs.machine import most_at_a_time
 from leogym.evaluation import cli
 from leogym.evaluation.runs import execute
 from leogym.evaluation.runs.backends import BACKENDS, backend

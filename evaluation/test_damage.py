@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation import cli
 from leogym.evaluation.cache.folder import Folder
 from leogym.evaluation.leobench import board, made_up, version

@@ -4,7 +4,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation import cli
 
 SUITE = """

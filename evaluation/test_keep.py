@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation import keep
 from leogym.evaluation.made_up import made_up_results
 from leogym.evaluation.recorded.results import Results

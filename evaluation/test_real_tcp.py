@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation import cli
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.runner.leo_links import LeoLinks

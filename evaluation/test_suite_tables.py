@@ -3,7 +3,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation import keep, suite_tables
 
 ROOT = Path(__file__).resolve().parents[1]

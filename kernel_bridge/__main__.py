@@ -1,7 +1,7 @@
 """``python -m kernel_bridge check|clean|lab|tunnel``."""
 
-from leogym.configs.command_line import OneLineParser
-from leogym.configs.errors import reports_input_errors
+from leogym.common.command_line import OneLineParser
+from leogym.common.errors import reports_input_errors
 from leogym.kernel_bridge.check import check
 from leogym.kernel_bridge.clean import clean
 from leogym.kernel_bridge.lab import lab_command

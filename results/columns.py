@@ -5,7 +5,7 @@ from pathlib import Path
 
 import leosim
 
-from leogym.configs.atomic import write_atomically
+from leogym.common.atomic import write_atomically
 
 BEGIN, END = "<!-- columns of {table} -->", "<!-- end of {table} -->"
 

@@ -13,8 +13,8 @@ from typing import Any
 import leosim
 
 import leogym
-from leogym.configs import home
-from leogym.configs.errors import printable
+from leogym.common import home
+from leogym.common.errors import printable
 
 PACKAGES = ("leogym", "leosim", "numpy", "scipy", "polars", "torch", "gymnasium", "pydantic")
 """Distributions whose versions can change a result; missing ones are reported as absent."""

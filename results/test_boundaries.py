@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from pydantic.fields import FieldInfo
 
+from leogym.common.errors import InputError
+from leogym.common.strict import Range, Strict
 from leogym.configs import scenario
-from leogym.configs.errors import InputError
 from leogym.configs.queue import KNOBS, SIZES, Queue
-from leogym.configs.strict import Range, Strict
 from leogym.results.measurement import Measurement, grouped
 from leogym.results.metrics import flow_rows
 

@@ -11,7 +11,17 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("configs", "results", "traces", "kernel_bridge", "envs", "agents", "evaluation", "commands")
+ROOMS = (
+    "common",
+    "configs",
+    "results",
+    "traces",
+    "kernel_bridge",
+    "envs",
+    "agents",
+    "evaluation",
+    "commands",
+)
 """Bottom up, as in docs/architecture.md."""
 
 Graph = Mapping[str, set[str]]

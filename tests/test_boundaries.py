@@ -15,25 +15,17 @@ from pydantic import BaseModel, ValidationError
 
 from leogym.agents.search import grammar
 from leogym.agents.training import registry
-from leogym.configs import (
-    arithmetic,
-    names,
-    sampling,
-    scenario,
-    suite,
-    sweep,
-    topologies,
-    yaml_text,
-)
-from leogym.configs.errors import InputError, one_line
-from leogym.configs.strict import Strict
+from leogym.common import yaml_text
+from leogym.common.errors import InputError, one_line
+from leogym.common.strict import Strict
+from leogym.configs import arithmetic, names, sampling, scenario, suite, sweep, topologies
 from leogym.evaluation.leobench import version
 from leogym.evaluation.runs import plan
 from leogym.traces.capacity import terminal
 from leogym.traces.orbit import constellation
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("agents", "configs", "evaluation", "traces")
+ROOMS = ("agents", "common", "configs", "evaluation", "traces")
 PUBLIC = ("leogym.agents", "leogym.configs", "leogym.evaluation.leobench", "leogym.traces")
 """Where schemas of users' files are."""
 LONG = 5000

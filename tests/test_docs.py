@@ -21,8 +21,8 @@ from markdown_it.token import Token
 
 from leogym.agents import train_cli
 from leogym.agents.training import registry
+from leogym.common.command_line import OneLineParser
 from leogym.configs import names
-from leogym.configs.command_line import OneLineParser
 from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.runs import schemes
 
@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (
     "agents",
     "commands",
+    "common",
     "configs",
     "core",
     "docs",

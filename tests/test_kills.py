@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leogym.configs.atomic import write_atomically
+from leogym.common.atomic import write_atomically
 from tests import kills
 from tests.kills import Write
 

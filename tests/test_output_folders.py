@@ -6,8 +6,8 @@ import pytest
 
 from leogym.agents import __main__ as agents
 from leogym.agents import train_cli
-from leogym.configs import output_folder
-from leogym.configs.errors import InputError
+from leogym.common import output_folder
+from leogym.common.errors import InputError
 from leogym.evaluation import cli
 from leogym.evaluation.detection import __main__ as detection
 from leogym.evaluation.leobench import __main__ as leobench

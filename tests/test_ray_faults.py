@@ -21,9 +21,9 @@ from ray.cluster_utils import Cluster
 
 from leogym.agents import train_cli
 from leogym.agents.engines.ray_cluster import OBJECT_STORE_BYTES
-from leogym.configs.cluster import joining, watched
-from leogym.configs.errors import InputError
-from leogym.configs.processes import descendants, kill
+from leogym.common.cluster import joining, watched
+from leogym.common.errors import InputError
+from leogym.common.processes import descendants, kill
 from leogym.evaluation import cli
 from leogym.evaluation.runs import execute
 from leogym.evaluation.runs.test_execute import WHOLE, planned
@@ -381,7 +381,7 @@ def test_a_head_that_dies_is_one_line_that_says_how_to_continue(
 def test_no_process_of_a_ray_outlives_the_driver_that_started_it_and_was_killed() -> None:
     script = (
         "import time\n"
-        "from leogym.configs.cluster.joining import joined\n"
+        "from leogym.common.cluster.joining import joined\n"
         "with joined('local', resume='', store_bytes=1 << 27):\n"
         "    print('joined', flush=True)\n"
         "    time.sleep(1000)\n"

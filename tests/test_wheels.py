@@ -16,7 +16,7 @@ from leogym.traces.path import cache
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = ("leogym", "_leogym", "leosim", "mm_leo")
-ROOMS = ("agents", "commands", "configs", "envs", "evaluation", "kernel_bridge", "results", "traces")
+ROOMS = tuple(sorted(path.name for path in (ROOT / "leogym").iterdir() if path.is_dir()))
 USED_AT_RUN_TIME = {".py", ".yaml", ".json", ".onnx", ".j2", ".js", ".html", ".c"}
 HIDDEN = "raise ImportError(f'{__name__}: another package was meant')"
 """Content of the user's modules that have the names of ours."""

@@ -1,4 +1,4 @@
-"""Everything that reads YAML uses `configs.yaml_text`, and names file and line of what it refuses."""
+"""Everything that reads YAML uses `common.yaml_text`, and names file and line of what it refuses."""
 
 import re
 from collections.abc import Callable
@@ -10,8 +10,8 @@ import pytest
 import leogym  # noqa: F401
 from leogym.agents.search import grammar
 from leogym.agents.training import settings
+from leogym.common.errors import InputError
 from leogym.configs import sampling, scenario, suite, sweep
-from leogym.configs.errors import InputError
 from leogym.evaluation.leobench import version
 from leogym.traces.capacity import terminal
 from leogym.traces.orbit import constellation
@@ -73,4 +73,4 @@ def test_no_other_module_reads_or_writes_yaml() -> None:
         for path in SOURCES
         if re.search(r"^\s*(import|from) (yaml|ruamel)\b", path.read_text("utf-8"), re.MULTILINE)
     }
-    assert {name for name in users if not Path(name).name.startswith("test_")} == {"configs/yaml_text.py"}
+    assert {name for name in users if not Path(name).name.startswith("test_")} == {"common/yaml_text.py"}

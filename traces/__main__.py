@@ -9,11 +9,11 @@ from typing import get_args
 
 import leosim
 
-from leogym.configs import output_folder, signals, text_file
-from leogym.configs.command_line import OneLineParser, number
-from leogym.configs.errors import InputError, reports_input_errors
-from leogym.configs.machine import require_at_a_time
-from leogym.configs.progress import Progress
+from leogym.common import output_folder, signals, text_file
+from leogym.common.command_line import OneLineParser, number
+from leogym.common.errors import InputError, reports_input_errors
+from leogym.common.machine import require_at_a_time
+from leogym.common.progress import Progress
 from leogym.traces import listed, plot
 from leogym.traces.calibrate import command as calibrate
 from leogym.traces.calibrate import recover_command as recover

@@ -3,8 +3,8 @@
 import argparse
 import textwrap
 
-from leogym.configs.errors import InputError
-from leogym.configs.nearest import instead
+from leogym.common.errors import InputError
+from leogym.common.nearest import instead
 from leogym.traces.orbit import constellation, ground, places
 from leogym.traces.path import named_paths, shared, synth
 

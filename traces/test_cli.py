@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from leogym.configs.errors import reports_input_errors
+from leogym.common.errors import reports_input_errors
 from leogym.traces.__main__ import main
 from leogym.traces.path import named_paths, path_trace
 

@@ -20,7 +20,7 @@ from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.rollout import Act, evaluate
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import CONFIGS, build, read_config
-from leogym.configs.errors import InputError, reports_input_errors
+from leogym.common.errors import InputError, reports_input_errors
 
 EPISODES = 12
 

@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from leogym.configs import digests
-from leogym.configs.atomic import write_atomically
-from leogym.configs.errors import InputError
+from leogym.common import digests
+from leogym.common.atomic import write_atomically
+from leogym.common.errors import InputError
 
 
 class Transitions(NamedTuple):

@@ -10,7 +10,7 @@ settles in an equilibrium with a standing queue instead, which late flows take f
 import torch
 from torch import Tensor
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 INTERVALS, FEATURES = 5, 10
 """Per observation (oldest first), and per interval. See `core/control/src/features/astraea.rs`."""

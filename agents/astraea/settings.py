@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from leogym.agents.training.settings import Count, Fraction, Simulations, Size, TrainSettings, Width
-from leogym.configs.strict import NonNegative, Positive, Range
+from leogym.common.strict import NonNegative, Positive, Range
 
 
 class AstraeaSettings(TrainSettings):

@@ -8,7 +8,7 @@ from leogym.agents.astraea.actor_critic import Actor
 from leogym.agents.astraea.imitation import imitate
 from leogym.agents.astraea.settings import AstraeaSettings
 from leogym.agents.training.settings import build
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 TINY = {
     "agent": "astraea",

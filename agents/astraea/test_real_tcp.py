@@ -7,7 +7,7 @@ from leogym.agents.astraea.test_train import REPOSITORY, policy, start
 from leogym.agents.astraea.train import train
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import build, read_config
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge import mahimahi
 from leogym.kernel_bridge.bridge import process as bridge_process
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from leogym.agents.astraea.replay import ReplayBuffer
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 
 def fill(buffer, count):

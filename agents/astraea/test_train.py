@@ -17,7 +17,7 @@ from leogym.agents.astraea.td3 import Td3
 from leogym.agents.astraea.train import read_checkpoint, train
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import CONFIGS, build, read_config
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 pytestmark = pytest.mark.xdist_group("astraea")  # one worker: they share a run that takes seconds
 

@@ -25,7 +25,7 @@ from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 ARRAYS = [
     np.ndarray,

@@ -8,8 +8,8 @@ from pydantic import BeforeValidator, Field
 
 from leogym.agents.baselines.ppo.settings import PpoSettings
 from leogym.agents.training.settings import Count, Fraction, Size, Width, ranges_by_name
+from leogym.common.strict import NonNegative, Positive
 from leogym.configs.sampling import AuroraSampling, Sampling
-from leogym.configs.strict import NonNegative, Positive
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv

@@ -18,7 +18,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from leogym.agents.training.stopping import Stopped
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 JOIN_S = 10.0
 """Time limit for a process to end after its last message."""

@@ -3,7 +3,7 @@
 from leogym.agents.engines.settings import Sb3Settings
 from leogym.agents.sage.settings import PoolRanges, SageSettings
 from leogym.agents.training.settings import Count, Engine, Fraction, Size
-from leogym.configs.strict import NonNegative, Positive
+from leogym.common.strict import NonNegative, Positive
 
 
 class OfflineSettings(Sb3Settings):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from leogym.agents.training.run_folder import RunFolder
-from leogym.configs.cluster import joining
+from leogym.common.cluster import joining
 
 OBJECT_STORE_BYTES = 256 << 20
 """For a Ray started here: rollouts are small, and containers have little shared memory."""

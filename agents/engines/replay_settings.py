@@ -2,7 +2,7 @@
 
 from leogym.agents.engines.settings import Sb3Settings
 from leogym.agents.training.settings import Count, Fraction, Size, Width
-from leogym.configs.strict import NonNegative
+from leogym.common.strict import NonNegative
 
 
 class ReplaySettings(Sb3Settings):

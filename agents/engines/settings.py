@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from leogym.agents.training.settings import Engine, Fraction, TrainSettings, Width
-from leogym.configs.strict import Positive
+from leogym.common.strict import Positive
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from leogym.agents.engines.data_parallel import Ended, MeanGradients, Ranks, started
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 LIMIT_S = 60.0
 

@@ -14,8 +14,8 @@ from leogym.agents.engines.sb3 import loop, ppo
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.stopping import Stop, Stopped
 from leogym.agents.training.test_stopping import Looks
-from leogym.configs import digests
-from leogym.configs.errors import InputError
+from leogym.common import digests
+from leogym.common.errors import InputError
 
 PROVENANCE = {"command": "a test"}
 

@@ -9,8 +9,8 @@ from leogym.agents.engines.sb3 import loop, off_policy
 from leogym.agents.training import registry
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import build
-from leogym.configs import digests
-from leogym.configs.errors import InputError
+from leogym.common import digests
+from leogym.common.errors import InputError
 
 TINY = {
     "scenarios": {"sampler": "astraea", "flows": 1, "rate_mbps": [5.0, 10.0], "duration_s": 1.0},

@@ -27,9 +27,9 @@ from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import build
 from leogym.agents.training.stopping import Stop, Stopped
 from leogym.agents.training.test_stopping import Looks
-from leogym.configs import digests
-from leogym.configs.cluster import head, joining
-from leogym.configs.errors import InputError
+from leogym.common import digests
+from leogym.common.cluster import head, joining
+from leogym.common.errors import InputError
 from leogym.envs import seeding
 from leogym.envs.rllib import MultiFlowEnv, SingleFlowEnv
 

@@ -14,7 +14,7 @@ from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import build
 from leogym.agents.training.stopping import Stop, Stopped
 from leogym.agents.training.test_stopping import Looks
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 pytestmark = pytest.mark.xdist_group("ray")
 

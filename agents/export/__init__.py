@@ -9,9 +9,9 @@ from typing import Any
 import leosim
 
 from leogym.agents.training.run_folder import SPEC_VERSION
-from leogym.configs import digests, extras
-from leogym.configs.atomic import write_together
-from leogym.configs.errors import InputError
+from leogym.common import digests, extras
+from leogym.common.atomic import write_together
+from leogym.common.errors import InputError
 
 with extras.needed_by("leogym.agents.export"):
     from leogym.agents.export import comparison, onnx_file

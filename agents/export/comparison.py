@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from leogym.agents.export.layers import Copies, innermost, layers
 from leogym.agents.export.network import Actor
 from leogym.agents.export.probing import single, within
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.envs.interface import simulations
 
 STEPS = 64

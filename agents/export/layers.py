@@ -6,7 +6,7 @@ from typing import Any
 
 import gymnasium
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.envs.interface import is_environment, simulations
 
 HARMLESS = {

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from leogym.agents.export import wrappers
 from leogym.agents.export.layers import Copies, innermost
 from leogym.agents.export.network import Actor, Best, Clipped, Network, Scaled
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.envs.interface import control_loop
 
 SB3 = {"stable_baselines3", "sb3_contrib"}

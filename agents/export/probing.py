@@ -14,7 +14,7 @@ from torch import nn
 
 from leogym.agents.export.layers import REMEDY, Copies, Layer
 from leogym.agents.export.network import Clipped, Scaled
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 Numbers = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from leogym.agents.export.models import clipped, discrete_actions, on_cpu, single_action_space, unsquashed
 from leogym.agents.export.network import Network
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 MODULES_IN_CHECKPOINT = Path("learner_group/learner/rl_module")
 

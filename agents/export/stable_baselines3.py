@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from leogym.agents.export.models import clipped, discrete_actions, unsquashed
 from leogym.agents.export.network import Network, Predict
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 
 def environment(model: Any) -> Any:

@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from torch import nn
 
 from leogym.agents.export import save_policy
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.envs.flow import FlowEnv
 from leogym.envs.sb3 import LeoVecEnv
 from leogym.evaluation.runs import schemes

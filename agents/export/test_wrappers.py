@@ -20,7 +20,7 @@ from leogym.agents.export import comparison, probing, save_policy
 from leogym.agents.export import wrappers as exported
 from leogym.agents.export.layers import Copies
 from leogym.agents.export.network import Actor, Network
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.envs.flow import FlowEnv, FlowVectorEnv
 from leogym.envs.interface import simulations
 from leogym.envs.parallel import FlowsParallelEnv, parallel_env

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from leogym.agents.training.settings import Simulations, TrainSettings, ranges_by_name
+from leogym.common.strict import Positive, Range
 from leogym.configs.sampling import (
     AstraeaSampling,
     LeoSampling,
@@ -13,7 +14,6 @@ from leogym.configs.sampling import (
     Sampling,
     TraceSampling,
 )
-from leogym.configs.strict import Positive, Range
 
 RANGES = MixtureSampling(
     parts=[

@@ -6,8 +6,8 @@ from pydantic import BeforeValidator, Field
 
 from leogym.agents.astraea.settings import AstraeaSettings
 from leogym.agents.training.settings import Count, Fraction, Size, Width, ranges_by_name
+from leogym.common.strict import NonNegative, Positive
 from leogym.configs.sampling import AstraeaSampling, Sampling
-from leogym.configs.strict import NonNegative, Positive
 
 PUBLISHED_RANGES = AstraeaSampling(
     flows=(1, 1), rate_mbps=(6.0, 192.0), base_rtt_ms=(4.0, 400.0), queue_bdp=(0.5, 16.0), duration_s=30.0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from leogym.agents.published.tensor_bundle import TensorBundle
 from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
-from leogym.configs import extras, output_folder
+from leogym.common import extras, output_folder
 
 NEGATIVE_SLOPE = 0.2
 BATCH_NORM_EPSILON = 1e-3

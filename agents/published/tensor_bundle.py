@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.agents.published.crc32c import masked
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 FOOTER_BYTES = 48
 MAGIC = 0xDB4775248B80FB57

@@ -10,7 +10,7 @@ from leogym.agents.__main__ import run
 from leogym.agents.published import actors
 from leogym.agents.published.crc32c import crc32c, masked
 from leogym.agents.published.tensor_bundle import MAGIC, TensorBundle
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 
 def varint(value: int) -> bytes:

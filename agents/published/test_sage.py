@@ -5,7 +5,7 @@ import pytest
 from leogym.agents.__main__ import run
 from leogym.agents.published import sage
 from leogym.agents.published.test_published import checkpoint
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 WIDTH, GRU, COMPONENTS, BLOCKS = 10, 12, 5, 2
 PREFIX, SUFFIX = "policy/_layers/", "/.ATTRIBUTES/VARIABLE_VALUE"

@@ -15,7 +15,7 @@ import numpy as np
 from leogym.agents.sage import scenarios
 from leogym.agents.sage.scenarios import Situation
 from leogym.agents.sage.settings import PoolRanges
-from leogym.configs.errors import InputError, reports_input_errors
+from leogym.common.errors import InputError, reports_input_errors
 
 NAME = "sage"
 

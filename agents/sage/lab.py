@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from leogym.agents.sage.scenarios import Situation
 from leogym.agents.sage.settings import SageSettings
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge.bridge.client import REPORT_FIELDS
 from leogym.kernel_bridge.lab import image, links, virtual_run
 from leogym.kernel_bridge.runner.interval_reports import SAMPLE_MS, interval_reports

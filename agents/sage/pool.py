@@ -32,8 +32,8 @@ from leogym.agents.sage.lab import LabRun
 from leogym.agents.sage.scenarios import Situation
 from leogym.agents.sage.settings import PoolRanges, SageSettings
 from leogym.agents.training.settings import TrainSettings
-from leogym.configs.atomic import sync_file, sync_folder, write_atomically
-from leogym.configs.errors import InputError
+from leogym.common.atomic import sync_file, sync_folder, write_atomically
+from leogym.common.errors import InputError
 from leogym.results.provenance import describe
 
 FORMAT, VERSION = "leogym-pool", 1

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from leogym.agents.sage import pool
 from leogym.agents.sage.pool import Run
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from leogym.agents.training.settings import Count, Fraction, Size, TrainSettings, Width
-from leogym.configs.strict import Positive, Range, Strict
+from leogym.common.strict import Positive, Range, Strict
 
 
 def _sequence(value: Any) -> Any:

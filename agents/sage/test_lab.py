@@ -12,7 +12,7 @@ from leogym.agents.sage.lab import LabRun
 from leogym.agents.sage.scenarios import Situation
 from leogym.agents.sage.sequences import Sequences
 from leogym.agents.sage.settings import SCHEMES, SageSettings
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge.lab import image, links
 from leogym.kernel_bridge.runner.plan import plan
 

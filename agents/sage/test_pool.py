@@ -8,7 +8,7 @@ import pytest
 from leogym.agents.sage import pool, scenarios
 from leogym.agents.sage.sequences import Sequences
 from leogym.agents.sage.settings import SCHEMES, PoolRanges
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 
 def test_the_published_pool_has_thirteen_schemes_and_every_combination_up_to_192_mbps():

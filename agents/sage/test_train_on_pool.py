@@ -17,8 +17,8 @@ from leogym.agents.sage.train_on_pool import train
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.stopping import Stopped
 from leogym.agents.training.test_stopping import Looks
-from leogym.configs import digests
-from leogym.configs.errors import InputError
+from leogym.common import digests
+from leogym.common.errors import InputError
 
 
 def policy_folder(learner, settings, folder):

@@ -18,7 +18,7 @@ from leogym.agents.training import policy_folder, torch_file
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 
 class Judge:

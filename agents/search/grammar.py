@@ -29,10 +29,10 @@ from typing import Annotated
 import leosim
 from pydantic import Field, ValidationError, model_validator
 
-from leogym.configs import yaml_text
-from leogym.configs.errors import InputError, one_line
-from leogym.configs.nearest import instead
-from leogym.configs.strict import Positive, Range, Strict
+from leogym.common import yaml_text
+from leogym.common.errors import InputError, one_line
+from leogym.common.nearest import instead
+from leogym.common.strict import Positive, Range, Strict
 
 MOST_OPERATIONS = 256
 """Of a decision: this bounds its cost, and the depth of its expressions."""

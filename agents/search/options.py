@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from leogym.configs.command_line import as_folder
+from leogym.common.command_line import as_folder
 
 EXAMPLES = (
     "agents/search/programs/queue-target.yaml --out runs/found",

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from leogym.agents.search import grammar
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 PROGRAMS = sorted((Path(grammar.__file__).parent / "programs").glob("*.yaml"))
 SMALL = """

@@ -10,8 +10,8 @@ from typing import Any
 
 from leogym.agents.training import registry
 from leogym.agents.training.settings import CONFIGS, TrainSettings, assign, build, read_config
-from leogym.configs import digests
-from leogym.configs.errors import InputError
+from leogym.common import digests
+from leogym.common.errors import InputError
 from leogym.configs.sweep import Sweep
 
 HELD_OUT = "held_out_"

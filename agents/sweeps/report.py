@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leogym.agents.sweeps.plan import Trial
-from leogym.configs.atomic import write_atomically
+from leogym.common.atomic import write_atomically
 from leogym.configs.sweep import Sweep
 from leogym.results.figure_style import FAINT, INK, canvas
 

@@ -24,10 +24,10 @@ from leogym.agents.sweeps import trial as one
 from leogym.agents.sweeps.plan import Trial, trials
 from leogym.agents.sweeps.report import report
 from leogym.agents.training.stopping import Note, Stop, Stopped
-from leogym.configs import build, lock, yaml_text
-from leogym.configs.atomic import write_atomically
-from leogym.configs.cluster import joining
-from leogym.configs.errors import InputError
+from leogym.common import build, lock, yaml_text
+from leogym.common.atomic import write_atomically
+from leogym.common.cluster import joining
+from leogym.common.errors import InputError
 from leogym.configs.sweep import Sweep, read
 
 

@@ -9,8 +9,8 @@ from leogym.agents.sweeps.plan import trials
 from leogym.agents.sweeps.report import report
 from leogym.agents.sweeps.run import resources
 from leogym.agents.training.stopping import Stop
+from leogym.common.errors import InputError
 from leogym.configs import sweep
-from leogym.configs.errors import InputError
 
 SMALL = """
 name: small

@@ -15,8 +15,8 @@ from leogym.agents.training import registry
 from leogym.agents.training.checkpoints import ROWS
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.stopping import Stop, Stopped
-from leogym.configs import lock
-from leogym.configs.atomic import write_atomically
+from leogym.common import lock
+from leogym.common.atomic import write_atomically
 from leogym.results.provenance import describe
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leogym.configs import digests
-from leogym.configs.atomic import sync_file, sync_folder, write_atomically
-from leogym.configs.errors import InputError
+from leogym.common import digests
+from leogym.common.atomic import sync_file, sync_folder, write_atomically
+from leogym.common.errors import InputError
 
 KEPT_CHECKPOINTS = 2
 """The latest scheduled checkpoint, and one more in case a reader has it open; older ones are removed."""

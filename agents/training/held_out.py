@@ -15,7 +15,7 @@ import leosim
 
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 FILE = "evaluation.csv"
 

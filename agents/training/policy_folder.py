@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from leogym.configs import digests
-from leogym.configs.atomic import write_together
-from leogym.configs.errors import InputError
+from leogym.common import digests
+from leogym.common.atomic import write_together
+from leogym.common.errors import InputError
 
 FILES = ("policy.onnx", "policy.json")
 

@@ -5,8 +5,8 @@ import pkgutil
 from pathlib import Path
 
 from leogym.agents.training.scheme import Scheme
-from leogym.configs.errors import InputError
-from leogym.configs.nearest import instead
+from leogym.common.errors import InputError
+from leogym.common.nearest import instead
 
 HOMES = ("leogym.agents", "leogym.agents.baselines")  # packages whose subpackages can be schemes
 

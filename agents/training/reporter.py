@@ -19,7 +19,7 @@ from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
 from leogym.agents.training.stopping import Stopped
 from leogym.agents.training.tracking import scalars, tracker
-from leogym.configs.durations import duration
+from leogym.common.durations import duration
 
 PLAIN_LINE_S = 10.0  # least time between progress lines without a terminal
 

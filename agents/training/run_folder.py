@@ -18,9 +18,9 @@ from typing import Any
 from leogym.agents.training import policy_folder
 from leogym.agents.training.checkpoints import About, Checkpoints
 from leogym.agents.training.stopping import Stop
-from leogym.configs import digests, output_folder
-from leogym.configs.atomic import write_atomically, write_together
-from leogym.configs.errors import InputError
+from leogym.common import digests, output_folder
+from leogym.common.atomic import write_atomically, write_together
+from leogym.common.errors import InputError
 
 SPEC_VERSION = 1
 """Version of the observation and action specification that this build trains for."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
-from leogym.configs import extras
-from leogym.configs.errors import InputError
+from leogym.common import extras
+from leogym.common.errors import InputError
 
 Trainer = Callable[..., None]
 """``train(settings, run)``: trains for the length in ``settings``, from the checkpoint in ``run`` if any."""

@@ -12,10 +12,11 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from leogym import configs
-from leogym.configs import names, sampling, suite, yaml_text
-from leogym.configs.errors import InputError, one_line
+from leogym.common import yaml_text
+from leogym.common.errors import InputError, one_line
+from leogym.common.strict import Positive, Probability, Range, Strict
+from leogym.configs import names, sampling, suite
 from leogym.configs.sampling import AstraeaSampling, Sampling
-from leogym.configs.strict import Positive, Probability, Range, Strict
 
 Engine = Literal["native", "sb3", "rllib"]
 Backend = Literal["simulator", "mahimahi", "kernel", "lab"]

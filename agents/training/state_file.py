@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 Made = TypeVar("Made")
 

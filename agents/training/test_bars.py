@@ -12,8 +12,8 @@ from leogym.agents.training.bars import CHOOSING_LINK, JUDGING_LINK, counted, la
 from leogym.agents.training.held_out import Chooser, rank
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings, build
+from leogym.common.errors import InputError
 from leogym.configs import sampling
-from leogym.configs.errors import InputError
 from leogym.envs.sampling import draw
 
 PERCEPTRON = Path(__file__).resolve().parents[2] / "core/control/tests/fixtures/perceptron"

@@ -7,7 +7,7 @@ from leogym.agents.training.curriculum import Curriculum
 from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.settings import TrainSettings, build
 from leogym.agents.training.test_episode_batch import seen
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 STAGES = [
     {"until_steps": 100, "scenarios": {"sampler": "astraea", "rate_mbps": 10, "duration_s": 0.5, "flows": 1}},

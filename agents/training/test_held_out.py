@@ -13,8 +13,8 @@ from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.held_out import Chooser
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings, build
+from leogym.common.errors import InputError
 from leogym.configs import named_scenarios
-from leogym.configs.errors import InputError
 
 TINY = {
     "num_envs": 2,

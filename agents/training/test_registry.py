@@ -4,7 +4,7 @@ import pytest
 
 from leogym import agents
 from leogym.agents.training import registry
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 
 def test_the_schemes_are_the_folders():

@@ -4,8 +4,8 @@ import os
 import pytest
 
 from leogym.agents.training.run_folder import RunFolder
-from leogym.configs.atomic import write_atomically
-from leogym.configs.errors import InputError
+from leogym.common.atomic import write_atomically
+from leogym.common.errors import InputError
 
 
 @pytest.fixture

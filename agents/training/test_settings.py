@@ -3,7 +3,7 @@ import pytest
 from leogym.agents.astraea.settings import AstraeaSettings
 from leogym.agents.orca.settings import OrcaSettings
 from leogym.agents.training.settings import TrainSettings, assign, build, parse_assignment, read_config
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from leogym.agents import train_cli
 from leogym.agents.astraea.train import Training
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.stopping import Note, Signals, Stop
-from leogym.configs import lock
-from leogym.configs.errors import InputError
+from leogym.common import lock
+from leogym.common.errors import InputError
 
 TINY = """
 agent: astraea

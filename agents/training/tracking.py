@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
-from leogym.configs import extras
+from leogym.common import extras
 
 
 class Tracker(Protocol):

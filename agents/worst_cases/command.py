@@ -11,10 +11,10 @@ from typing import Any
 
 from leogym.agents.worst_cases.measure import Contestant, measured
 from leogym.agents.worst_cases.search import OBJECTIVES, Found, search
-from leogym.configs import output_folder, yaml_text
+from leogym.common import output_folder, yaml_text
+from leogym.common.atomic import write_atomically
+from leogym.common.errors import InputError
 from leogym.configs import scenario as scenarios
-from leogym.configs.atomic import write_atomically
-from leogym.configs.errors import InputError
 
 FORMAT, VERSION = "leogym-worst-cases", 1
 

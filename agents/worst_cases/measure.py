@@ -13,8 +13,8 @@ import leosim
 
 from leogym import traces
 from leogym.agents.worst_cases.situation import SCHEME
-from leogym.configs.errors import InputError
-from leogym.configs.nearest import instead
+from leogym.common.errors import InputError
+from leogym.common.nearest import instead
 from leogym.configs.scenario import Scenario
 
 ORACLE = "oracle"

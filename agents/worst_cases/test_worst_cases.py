@@ -9,7 +9,7 @@ import pytest
 from leogym.agents.worst_cases import command, measure, search
 from leogym.agents.worst_cases.measure import Beside, Contestant
 from leogym.agents.worst_cases.situation import DEFAULT, Situation, axes
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 POLICY = Path(__file__).resolve().parents[2] / "core/control/tests/fixtures/perceptron"
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leogym.configs import home
-from leogym.configs.errors import InputError
+from leogym.common import home
+from leogym.common.errors import InputError
 
 MOST_BYTES = 10 * 1000**3
 ENV = "LEOGYM_RESULTS"

@@ -5,8 +5,8 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from leogym.configs.command_line import OneLineParser, as_folder
-from leogym.configs.errors import InputError
+from leogym.common.command_line import OneLineParser, as_folder
+from leogym.common.errors import InputError
 from leogym.evaluation.compare import formats
 from leogym.evaluation.compare.changes import changes
 from leogym.evaluation.compare.effects import effects

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.results.intervals import values_by_run
 from leogym.results.metrics import METRICS
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation import cli
 from leogym.evaluation.compare.changes import changes
 from leogym.evaluation.compare.effects import Effect, effects

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from leogym.configs import output_folder
-from leogym.configs.command_line import OneLineParser, as_folder, number
-from leogym.configs.errors import InputError, reports_input_errors
-from leogym.configs.output_file import write_file
-from leogym.configs.progress import Progress
+from leogym.common import output_folder
+from leogym.common.command_line import OneLineParser, as_folder, number
+from leogym.common.errors import InputError, reports_input_errors
+from leogym.common.output_file import write_file
+from leogym.common.progress import Progress
 from leogym.evaluation.detection import figure, means
 from leogym.evaluation.detection.runs import BEGIN_S, PATHS, Settings, scores
 from leogym.results import provenance

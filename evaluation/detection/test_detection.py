@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation.detection import figure, means, runs
 from leogym.evaluation.detection.__main__ import main, parsed
 from leogym.evaluation.detection.detectors import DETECTORS

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation.detection.truth import AnnouncedPath
 from leogym.traces.path import named_paths, path_trace
 

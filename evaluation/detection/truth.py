@@ -10,7 +10,7 @@ from typing import Any
 import leosim
 import numpy as np
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.results.measurement import Column
 from leogym.traces.path import cache
 from leogym.traces.path.announcement import DEFAULT, ReportError

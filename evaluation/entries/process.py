@@ -32,7 +32,7 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError, printable
+from leogym.common.errors import InputError, printable
 from leogym.evaluation.entries import confinement
 
 WORKER = Path(__file__).with_name("worker.py")

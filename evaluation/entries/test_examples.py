@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation.entries import confinement
 from leogym.evaluation.entries.process import Running, load
 

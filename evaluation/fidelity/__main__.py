@@ -8,7 +8,7 @@ import leosim
 from rich.console import Console
 from rich.table import Table
 
-from leogym.configs.errors import InputError, reports_input_errors
+from leogym.common.errors import InputError, reports_input_errors
 from leogym.evaluation.fidelity import (
     BEYOND,
     BOUNDS,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import leosim
 import numpy as np
 
-from leogym.configs.machine import cores
+from leogym.common.machine import cores
 from leogym.configs.scenario import Scenario
 from leogym.evaluation.fidelity import golden
 from leogym.evaluation.fidelity.golden import FlowFigures, GoldenRun

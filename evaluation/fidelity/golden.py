@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leogym.configs.atomic import write_atomically
-from leogym.configs.errors import InputError
+from leogym.common.atomic import write_atomically
+from leogym.common.errors import InputError
 from leogym.configs.scenario import Scenario, parse
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.recorded.series import read_table, summaries_of

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from leogym.common.errors import InputError
 from leogym.configs import suite
-from leogym.configs.errors import InputError
 from leogym.configs.scenario import parse
 from leogym.evaluation import fidelity
 from leogym.evaluation.fidelity import Comparison, golden

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from leogym.common.errors import InputError
 from leogym.configs import suite as suites
-from leogym.configs.errors import InputError
 from leogym.configs.scenario import Scenario
 from leogym.evaluation.fidelity import golden, spot
 from leogym.evaluation.fidelity.golden import Golden

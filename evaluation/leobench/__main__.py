@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from leogym.configs.command_line import OneLineParser, as_folder
-from leogym.configs.errors import InputError, reports_input_errors
+from leogym.common.command_line import OneLineParser, as_folder
+from leogym.common.errors import InputError, reports_input_errors
 from leogym.evaluation.leobench import board, entering, freezing, seeds, version
 from leogym.evaluation.leobench.command import NEWEST
 

@@ -12,8 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.lines import Line2D
 
-from leogym.configs.atomic import write_atomically
-from leogym.configs.errors import InputError
+from leogym.common.atomic import write_atomically
+from leogym.common.errors import InputError
 from leogym.evaluation.leobench.result import Estimate, Result, read_all
 from leogym.evaluation.leobench.version import PARTS, TIERS, Part, Tier
 from leogym.evaluation.report.page import TEMPLATES as REPORT

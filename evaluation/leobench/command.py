@@ -5,11 +5,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from leogym.configs import output_folder
-from leogym.configs.atomic import write_atomically
-from leogym.configs.command_line import OneLineParser, as_folder
-from leogym.configs.errors import InputError
-from leogym.configs.machine import require_at_a_time
+from leogym.common import output_folder
+from leogym.common.atomic import write_atomically
+from leogym.common.command_line import OneLineParser, as_folder
+from leogym.common.errors import InputError
+from leogym.common.machine import require_at_a_time
 from leogym.evaluation.leobench import entering, freezing, judging, split, version
 from leogym.evaluation.leobench.result import Estimate, Result, encode
 from leogym.evaluation.leobench.version import PARTS, TIERS

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Literal
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation.entries import process
 from leogym.evaluation.leobench.result import Entry
 from leogym.evaluation.leobench.version import Version

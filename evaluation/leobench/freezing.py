@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from pydantic import ValidationError
 
-from leogym.configs import json_text
-from leogym.configs.atomic import write_atomically
-from leogym.configs.errors import InputError, one_line
-from leogym.configs.strict import Strict
+from leogym.common import json_text
+from leogym.common.atomic import write_atomically
+from leogym.common.errors import InputError, one_line
+from leogym.common.strict import Strict
 from leogym.configs.suite import Suite
 from leogym.evaluation.leobench import split
 from leogym.evaluation.leobench.judging import planned

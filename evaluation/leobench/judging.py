@@ -16,9 +16,9 @@ from typing import Any
 
 import leosim
 
-from leogym.configs.cluster import joining
-from leogym.configs.errors import InputError
-from leogym.configs.progress import Progress
+from leogym.common.cluster import joining
+from leogym.common.errors import InputError
+from leogym.common.progress import Progress
 from leogym.evaluation.leobench import scoring
 from leogym.evaluation.leobench.entering import Named, described
 from leogym.evaluation.leobench.result import (

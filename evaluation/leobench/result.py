@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from leogym.configs import digests, json_text
-from leogym.configs.errors import InputError, one_line
-from leogym.configs.strict import Probability, Range, Strict
+from leogym.common import digests, json_text
+from leogym.common.errors import InputError, one_line
+from leogym.common.strict import Probability, Range, Strict
 from leogym.evaluation.leobench.version import Part, Tier
 from leogym.results import intervals
 
@@ -106,7 +106,7 @@ class Circumstances(Strict):
     processor: str
     cores: Annotated[int, Range(ge=1)]
     sha256: Sha256 | None = None
-    """Of the file itself (`configs.digests.seal`); earlier files have none."""
+    """Of the file itself (`common.digests.seal`); earlier files have none."""
 
 
 class Simulated(Strict):

@@ -15,9 +15,9 @@ from leogym.agents.orbit.train import load, save
 from leogym.agents.search import checking, evolving, grammar
 from leogym.agents.search.grammar import Program
 from leogym.agents.training.run_folder import RunFolder
-from leogym.configs import output_folder
-from leogym.configs.cluster import joining
-from leogym.configs.errors import InputError
+from leogym.common import output_folder
+from leogym.common.cluster import joining
+from leogym.common.errors import InputError
 from leogym.evaluation.leobench import judging, scoring, split, version
 from leogym.evaluation.leobench.split import Split
 from leogym.evaluation.leobench.version import Part, Version, values_of

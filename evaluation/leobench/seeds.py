@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from leogym.configs import output_folder
-from leogym.configs.atomic import write_atomically
+from leogym.common import output_folder
+from leogym.common.atomic import write_atomically
 from leogym.evaluation.leobench import judging, split
 from leogym.evaluation.leobench.board import overlap, shown
 from leogym.evaluation.leobench.entering import Named

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from leogym.configs.processes import Pool
+from leogym.common.processes import Pool
 from leogym.configs.suite import Suite
 from leogym.evaluation.leobench.version import Sample, Version
 from leogym.evaluation.runs import inputs

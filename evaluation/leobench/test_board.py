@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation.leobench import __main__ as command
 from leogym.evaluation.leobench import board, scoring
 from leogym.evaluation.leobench.result import (

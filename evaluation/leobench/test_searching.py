@@ -7,7 +7,7 @@ import pytest
 
 from leogym.agents import __main__ as agents
 from leogym.agents.search.test_grammar import SMALL, written
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation.leobench import entering, judging, made_up, searching, split, version
 from leogym.evaluation.runs.schemes import Contestants
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation.leobench import __main__ as command
 from leogym.evaluation.leobench import made_up, seeds, version
 from leogym.evaluation.leobench.result import Estimate

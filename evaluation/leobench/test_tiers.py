@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation import cli
 from leogym.evaluation.entries import confinement
 from leogym.evaluation.leobench import made_up, split, version

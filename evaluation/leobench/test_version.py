@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation.leobench import __main__ as command
 from leogym.evaluation.leobench import freezing, made_up, scoring, split, version
 from leogym.evaluation.leobench.version import PARTS

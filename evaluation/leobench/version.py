@@ -11,11 +11,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from leogym.configs import arithmetic, yaml_text
+from leogym.common import yaml_text
+from leogym.common.errors import InputError, one_line
+from leogym.common.nearest import instead
+from leogym.common.strict import Positive, Range, Strict
+from leogym.configs import arithmetic
 from leogym.configs import suite as suites
-from leogym.configs.errors import InputError, one_line
-from leogym.configs.nearest import instead
-from leogym.configs.strict import Positive, Range, Strict
 from leogym.configs.suite import Suite
 from leogym.evaluation.entries.process import Limits
 from leogym.results.metrics import METRICS

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from leogym.configs.strict import Strict
+from leogym.common.strict import Strict
 from leogym.configs.suite import Value as GridValue
 from leogym.evaluation.papers.measures import MEASURES, WINDOWED
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from leogym.configs.strict import NonNegative
+from leogym.common.strict import NonNegative
 from leogym.evaluation.papers.claim import Claim, Finite, Part, check_metric
 from leogym.evaluation.papers.measures import MEASURES
 from leogym.evaluation.papers.numbers import Bounds, Number

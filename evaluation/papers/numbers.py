@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from leogym.configs.strict import NonNegative, Strict
+from leogym.common.strict import NonNegative, Strict
 from leogym.evaluation.papers.claim import Finite
 from leogym.evaluation.papers.region import Region
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from leogym.configs import yaml_text
-from leogym.configs.errors import InputError, one_line
-from leogym.configs.strict import NonNegative, Strict
+from leogym.common import yaml_text
+from leogym.common.errors import InputError, one_line
+from leogym.common.strict import NonNegative, Strict
 from leogym.evaluation.papers.kinds import AnyClaim
 
 FOLDER = Path(__file__).parent

@@ -3,8 +3,8 @@ from typing import Any
 import leosim
 import pytest
 
+from leogym.common.errors import InputError
 from leogym.configs import suite as suites
-from leogym.configs.errors import InputError
 from leogym.evaluation.papers import paper
 from leogym.evaluation.papers.claim import Part
 from leogym.evaluation.papers.kinds import AnyClaim, Ratio, Trend

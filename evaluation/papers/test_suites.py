@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from leogym.common.errors import InputError
 from leogym.configs import suite as suites
-from leogym.configs.errors import InputError
 from leogym.evaluation import cli
 from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.runs import plan

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from leogym.configs.errors import InputError, printable
+from leogym.common.errors import InputError, printable
 
 DESCRIPTION, ROWS = "run.json", "runs.parquet"
 METADATA_KEY = "leogym"

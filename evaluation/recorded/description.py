@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from leogym.configs import digests
-from leogym.configs.errors import InputError, one_line
+from leogym.common import digests
+from leogym.common.errors import InputError, one_line
 from leogym.configs.suite import Suite
 from leogym.evaluation.recorded.damage import DESCRIPTION, ROWS, DamagedError
 from leogym.evaluation.runs import unannounced

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from leogym.configs.atomic import write_atomically
-from leogym.configs.errors import InputError
+from leogym.common.atomic import write_atomically
+from leogym.common.errors import InputError
 from leogym.evaluation.runs.plan import Run
 
 NAME = "invalid.csv"

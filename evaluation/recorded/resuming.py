@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from leogym.configs.digests import sha256
+from leogym.common.digests import sha256
 from leogym.evaluation.recorded import description as run_json
 from leogym.evaluation.recorded import setup
 from leogym.evaluation.recorded.damage import DESCRIPTION, ROWS, DamagedError

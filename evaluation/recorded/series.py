@@ -17,9 +17,9 @@ import polars as pl
 import pyarrow.parquet as pq
 from pyarrow.lib import ArrowException
 
-from leogym.configs.atomic import sync_file, sync_folder
-from leogym.configs.digests import sha256
-from leogym.configs.errors import InputError
+from leogym.common.atomic import sync_file, sync_folder
+from leogym.common.digests import sha256
+from leogym.common.errors import InputError
 from leogym.evaluation.recorded.damage import METADATA_KEY
 from leogym.evaluation.runs.plan import Run
 from leogym.results.measurement import Measurement

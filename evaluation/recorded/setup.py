@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation.runs.plan import Run
 
 PRESENTATION = {

@@ -20,9 +20,9 @@ from typing import Any
 
 import polars as pl
 
-from leogym.configs import digests
-from leogym.configs.atomic import FULL, write_atomically
-from leogym.configs.errors import InputError
+from leogym.common import digests
+from leogym.common.atomic import FULL, write_atomically
+from leogym.common.errors import InputError
 from leogym.evaluation.recorded import description as run_json
 from leogym.evaluation.recorded import file_names
 from leogym.evaluation.recorded.damage import METADATA_KEY, ROWS, DamagedError

@@ -4,8 +4,8 @@ import leosim
 import polars as pl
 import pytest
 
-from leogym.configs import lock
-from leogym.configs.errors import InputError
+from leogym.common import lock
+from leogym.common.errors import InputError
 from leogym.evaluation import cli
 
 SUITE = """

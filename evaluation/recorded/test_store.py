@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation.made_up import made_up_measurement, made_up_plan
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.recorded.store import METADATA_KEY, SCHEMA, Store

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from leogym.configs.machine import cores
-from leogym.configs.processes import Pool
+from leogym.common.machine import cores
+from leogym.common.processes import Pool
 from leogym.configs.suite import Suite
 from leogym.evaluation.figures import figure_module
 from leogym.evaluation.recorded.results import Results

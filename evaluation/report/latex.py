@@ -7,7 +7,7 @@ from pathlib import Path
 
 from matplotlib import rc_context
 
-from leogym.configs.atomic import write_atomically
+from leogym.common.atomic import write_atomically
 from leogym.configs.suite import Suite
 from leogym.evaluation.figures import figure_module
 from leogym.evaluation.recorded.file_names import joined

@@ -11,8 +11,8 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from leogym.configs import yaml_text
-from leogym.configs.atomic import write_atomically
+from leogym.common import yaml_text
+from leogym.common.atomic import write_atomically
 from leogym.configs.suite import Suite
 from leogym.evaluation.fidelity import BEYOND, Fidelity, kernel, of_results, spot
 from leogym.evaluation.figures import figure_module

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report.packing import packed
 from leogym.traces.orbit import ground

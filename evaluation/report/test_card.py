@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from leogym import evaluation
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.evaluation.made_up import made_up_results
 from leogym.evaluation.report import card
 from tests.support.notebook_card import checked, shown

@@ -11,9 +11,9 @@ from typing import Protocol, runtime_checkable
 import leosim
 
 from leogym import kernel_bridge
-from leogym.configs import build
-from leogym.configs.errors import InputError
-from leogym.configs.nearest import instead
+from leogym.common import build
+from leogym.common.errors import InputError
+from leogym.common.nearest import instead
 from leogym.configs.scenario import Scenario
 from leogym.evaluation.entries.process import Program
 from leogym.evaluation.runs import programs

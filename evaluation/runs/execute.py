@@ -5,10 +5,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
-from leogym.configs import build
-from leogym.configs.cluster import joining
-from leogym.configs.errors import InputError
-from leogym.configs.machine import cores
+from leogym.common import build
+from leogym.common.cluster import joining
+from leogym.common.errors import InputError
+from leogym.common.machine import cores
 from leogym.evaluation.runs.backends import Backend, Inputs, backend, measure
 from leogym.evaluation.runs.plan import Run
 from leogym.kernel_bridge.runner.stop import Stop
@@ -67,7 +67,7 @@ def run_on_ray(
     from ray.exceptions import RayError, RayTaskError
     from ray.util.client import ray as client
 
-    from leogym.configs.cluster.head import first_line
+    from leogym.common.cluster.head import first_line
 
     cluster, ours = joining.current(), build.here(PACKAGES)
     cluster.require_cpus(1, "a run")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.scenario import Scenario
 from leogym.configs.suite import Compare, Suite
 from leogym.evaluation.runs.schemes import Contestants, Policy, require_known

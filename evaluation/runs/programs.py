@@ -8,7 +8,7 @@ from typing import Any
 import leosim
 import numpy as np
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.scenario import Scenario
 from leogym.evaluation.entries.process import Program, ProgramError, Running
 from leogym.kernel_bridge.runner.stop import Stop

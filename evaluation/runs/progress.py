@@ -9,7 +9,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from leogym.configs.durations import duration
+from leogym.common.durations import duration
 from leogym.evaluation.runs.plan import Run
 
 NOMINAL_MBPS = 100.0

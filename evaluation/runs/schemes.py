@@ -10,9 +10,9 @@ import leosim
 
 from leogym import agents
 from leogym.agents.training import registry
-from leogym.configs import json_text, text_file
-from leogym.configs.errors import InputError, printable
-from leogym.configs.nearest import instead
+from leogym.common import json_text, text_file
+from leogym.common.errors import InputError, printable
+from leogym.common.nearest import instead
 from leogym.configs.suite import LISTED_BY, Suite
 from leogym.evaluation.entries import process
 

@@ -14,9 +14,9 @@ import leosim
 import polars as pl
 import pytest
 
+from leogym.common.cluster import joining
+from leogym.common.errors import InputError
 from leogym.configs import suite
-from leogym.configs.cluster import joining
-from leogym.configs.errors import InputError
 from leogym.evaluation import cli
 from leogym.evaluation.made_up import made_up_measurement, made_up_plan
 from leogym.evaluation.recorded.store import Store

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from leogym.common.errors import InputError
 from leogym.configs import suite as suites
-from leogym.configs.errors import InputError
 from leogym.evaluation.made_up import MADE_UP_TRACES, made_up_plan
 from leogym.evaluation.runs.plan import Run, draw_offset_s, expand
 from leogym.evaluation.runs.schemes import Contestants, Policy

@@ -4,8 +4,8 @@ import leosim
 import numpy as np
 import pytest
 
+from leogym.common.errors import InputError
 from leogym.configs import suite
-from leogym.configs.errors import InputError
 from leogym.configs.scenario import Scenario, parse
 from leogym.evaluation.entries import confinement
 from leogym.evaluation.entries.process import Program

@@ -7,8 +7,8 @@ import leosim
 import pytest
 import yaml
 
+from leogym.common.errors import InputError
 from leogym.configs import suite
-from leogym.configs.errors import InputError
 from leogym.evaluation import listed
 from leogym.evaluation.runs.backends import backend
 from leogym.evaluation.runs.schemes import GROUPS, about, load_policy, of_suites, parse, shipped

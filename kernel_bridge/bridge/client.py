@@ -110,7 +110,7 @@ class Bridge:
             self._socket.connect("\0" + address[1:] if address.startswith("@") else address)
         except OSError as error:
             self._socket.close()
-            from leogym.configs.errors import InputError  # not above: the lab's guest does not have it
+            from leogym.common.errors import InputError  # not above: the lab's guest does not have it
 
             raise InputError(
                 f"{address}: no bridge answers there: {error.strerror}: start one with `leo-bridge run`"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge import mahimahi
 from leogym.kernel_bridge.bridge.client import (
     PROTOCOL,

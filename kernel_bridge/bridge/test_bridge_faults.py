@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge.bridge.client import Bridge
 from leogym.kernel_bridge.bridge.process import BridgeProcess, clean, program
 from tests.support import bpf_objects

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leogym.configs import home
-from leogym.configs.errors import InputError
+from leogym.common import home
+from leogym.common.errors import InputError
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.inside.preparation import SOURCES
 from leogym.kernel_bridge.lab import guest_modules

@@ -11,9 +11,10 @@ from typing import Any
 
 import polars as pl
 
-from leogym.configs import output_folder, scenario
-from leogym.configs.atomic import write_atomically
-from leogym.configs.errors import InputError
+from leogym.common import output_folder
+from leogym.common.atomic import write_atomically
+from leogym.common.errors import InputError
+from leogym.configs import scenario
 from leogym.kernel_bridge.lab import image, links, machine, virtual_run
 from leogym.results.measurement import Measurement
 from leogym.traces.path import cache

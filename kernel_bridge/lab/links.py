@@ -12,7 +12,7 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.queue import Queue
 from leogym.kernel_bridge.inside.session import MARKS, Wire
 from leogym.kernel_bridge.lab import image, qemu

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge.host.namespaces import FOLDERS, PREFIX
 from leogym.kernel_bridge.inside.session import GuestJob, GuestJobResult
 from leogym.kernel_bridge.lab import instruction_count, qemu

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 WANTED = (
     *("virtio_pci", "virtio_console", "veth", "tun"),

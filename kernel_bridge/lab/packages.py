@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 KERNEL = "linux-image-amd64"  # depends on the distribution's current kernel for x86-64
 SHELL = "busybox-static"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.lab import image, qemu
 from leogym.kernel_bridge.lab.initramfs import File, archive

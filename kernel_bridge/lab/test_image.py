@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge.lab import image, modules
 from leogym.kernel_bridge.lab.image import uncompressed
 from leogym.kernel_bridge.lab.initramfs import File, archive

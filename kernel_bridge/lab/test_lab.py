@@ -16,7 +16,7 @@ import leosim
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.scenario import parse
 from leogym.evaluation.fidelity import golden
 from leogym.kernel_bridge.lab import image, links, machine, qemu, virtual_run

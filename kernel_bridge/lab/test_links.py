@@ -2,7 +2,7 @@
 
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.queue import Queue
 from leogym.configs.scenario import parse
 from leogym.kernel_bridge.lab.links import qdisc

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.scenario import parse
 from leogym.evaluation.runs.backends import Inputs, Lab
 from leogym.kernel_bridge.bridge import process as bridge_process

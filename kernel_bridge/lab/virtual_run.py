@@ -7,9 +7,9 @@ from pathlib import Path
 
 import leosim
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_S
 from leogym.configs.scenario import Scenario
-from leogym.configs.units import NS_PER_S
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host.namespaces import folders
 from leogym.kernel_bridge.host.schemes import DATAGRAMS

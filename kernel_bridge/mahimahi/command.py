@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge.host.namespaces import PATH, folders, in_namespaces, ordinary_user
 from leogym.kernel_bridge.inside.session import CommandSession
 from leogym.kernel_bridge.mahimahi.shell import Link, Shell, chain

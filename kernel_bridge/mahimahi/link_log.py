@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 OPPORTUNITY_BYTES = 1504
 TUN_HEADER_BYTES = 4

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge.mahimahi import Delay, Link, Loss, Server, missing, read_log, run
 
 pytestmark = pytest.mark.real_time

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge.mahimahi.link_log import parse_log, read_log
 
 LOG = """\

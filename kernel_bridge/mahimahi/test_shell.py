@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge.mahimahi import Delay, Link, Loss, Queue, chain
 
 UP, DOWN = Path("up.trace"), Path("down.trace")

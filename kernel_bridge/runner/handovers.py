@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import leosim
 
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.kernel_bridge.runner.plan import Plan, PlannedFlow, PlannedLink
 
 REPORT_ERROR_NS = 600 * NS_PER_MS

@@ -12,7 +12,7 @@ the minimum are the kernel's.
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.units import NS_PER_MS
+from leogym.common.units import NS_PER_MS
 from leogym.kernel_bridge.bridge.client import REPORT_FIELDS
 from leogym.kernel_bridge.runner.run_log import sent_packets
 from leogym.kernel_bridge.runner.socket_log import UNPACED, Samples

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.configs.queue import KNOBS
-from leogym.configs.units import NS_PER_MS, NS_PER_S
 from leogym.kernel_bridge.mahimahi import command as mahimahi
 from leogym.kernel_bridge.runner.link_shells import LEAD_S, Folders, LinkEvents, LinkShells, Origin
 from leogym.kernel_bridge.runner.plan import Plan, PlannedLink

@@ -10,8 +10,8 @@ from pathlib import Path
 import leosim
 import numpy as np
 
-from leogym.configs.errors import InputError
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.kernel_bridge.mahimahi import Delay, Link, LinkLog, Loss, Queue, read_log
 from leogym.kernel_bridge.mahimahi import command as mahimahi
 from leogym.kernel_bridge.mahimahi.shell import Shell

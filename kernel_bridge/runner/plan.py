@@ -14,10 +14,10 @@ from typing import Literal
 import leosim
 import numpy as np
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.configs.queue import Queue
 from leogym.configs.scenario import Flow, Link, Scenario
-from leogym.configs.units import NS_PER_MS, NS_PER_S
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
 
 MAX_FLOWS = 256

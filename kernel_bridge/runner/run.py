@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_S
 from leogym.configs.scenario import Scenario
-from leogym.configs.units import NS_PER_S
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.bridge.client import BridgeError
 from leogym.kernel_bridge.host.namespaces import folders, start_in_namespaces

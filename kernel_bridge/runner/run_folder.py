@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.kernel_bridge.host.namespaces import PATH, ordinary_user
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
 from leogym.kernel_bridge.inside.ending import TOO_SLOW, left

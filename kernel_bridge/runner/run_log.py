@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
 from leogym.kernel_bridge.runner.link_shells import LEAD_S, LinkEvents
 from leogym.kernel_bridge.runner.plan import PACKET_BYTES, Plan, PlannedFlow

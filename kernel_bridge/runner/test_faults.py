@@ -124,11 +124,13 @@ def test_a_killed_iperf3_is_its_sessions_failure_and_leaves_nothing(trials):
         assert _machine() == before
 
 
+# Keeps a core busy once its standard input ends.
 HOG = """
-import os, time
+import os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
 print(flush=True)
-input()
+os.read(0, 1)
 end = time.monotonic() + 0.8
 while time.monotonic() < end:
     pass
@@ -140,17 +142,20 @@ while time.monotonic() < end:
 def test_a_run_on_a_machine_whose_cores_are_all_busy_is_no_result(backend):
     links = BACKENDS[backend]()
     before = _machine()
-    line = [sys.executable, "-I", "-c", HOG]
     with contextlib.ExitStack() as stack:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        hogs = [stack.enter_context(subprocess.Popen(line, **pipes)) for _ in range(os.cpu_count() or 1)]
+        held, hold = os.pipe()
+        hogs = []
+        for core in os.sched_getaffinity(0):
+            line = [sys.executable, "-I", "-c", HOG, str(core)]
+            hogs.append(
+                stack.enter_context(subprocess.Popen(line, stdin=held, stdout=subprocess.PIPE, text=True))
+            )
+        os.close(held)
         run = stack.enter_context(Run(_planned(3, links), links, {"mine": POLICY}))
         for hog in hogs:
             assert hog.stdout.readline() == "\n"
         run.begin()
-        for hog in hogs:
-            hog.stdin.write("\n")
-            hog.stdin.flush()
+        os.close(hold)  # starts all: the first to start could keep this process from starting the others
         try:
             invalid = run.finish().invalid
         except TooSlowError as error:

@@ -4,7 +4,7 @@ import leosim
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.scenario import parse
 from leogym.kernel_bridge.mahimahi.link_log import parse_log
 from leogym.kernel_bridge.runner import mahimahi_links

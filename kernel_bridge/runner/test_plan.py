@@ -1,6 +1,6 @@
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.scenario import parse
 from leogym.kernel_bridge.runner.plan import Limit, plan
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.scenario import parse
 from leogym.kernel_bridge import mahimahi
 from leogym.kernel_bridge.runner.mahimahi_links import MahimahiLinks

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.configs.scenario import parse
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host import schemes

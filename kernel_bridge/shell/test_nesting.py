@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge import mahimahi
 from leogym.kernel_bridge.mahimahi import Delay, Link, Loss, Server, read_log, run
 from leogym.kernel_bridge.shell import Leo, missing

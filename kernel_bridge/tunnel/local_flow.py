@@ -9,8 +9,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from leogym.configs.errors import InputError
-from leogym.configs.units import NS_PER_S
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_S
 from leogym.kernel_bridge.host import schemes
 from leogym.kernel_bridge.host.namespaces import PATH, folders, ordinary_user, start_in_namespaces
 from leogym.kernel_bridge.inside.ending import TOO_SLOW

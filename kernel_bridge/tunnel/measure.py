@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.kernel_bridge.runner.plan import PACKET_BYTES
 from leogym.kernel_bridge.runner.run_log import weighted_quantile
 from leogym.kernel_bridge.tunnel.tunnel_log import TunnelLog, read_log

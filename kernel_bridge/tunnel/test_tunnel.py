@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge.tunnel import Logs, measured, missing, read_log, run
 
 BEGAN_MS = {"client": 1795252212986.571, "server": 1795252212983.178}

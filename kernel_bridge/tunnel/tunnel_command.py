@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.kernel_bridge.runner.run_folder import TooSlowError
 from leogym.kernel_bridge.tunnel.local_flow import run
 from leogym.kernel_bridge.tunnel.measure import Logs, measured

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 ENCAPSULATION_BYTES = 36
 Direction = Literal["ingress", "egress"]

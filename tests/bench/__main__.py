@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from leogym.configs.errors import InputError, reports_input_errors
+from leogym.common.errors import InputError, reports_input_errors
 from tests.bench import peer
 from tests.bench.row import Row
 

@@ -14,7 +14,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 KINDS = {"htsim": "htsim", "ns3": "ns-3"}
 HELP = "a program that is called with FLOWS RATE_MBPS SECONDS and prints the packets that the link delivered"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from tests.bench import __main__ as bench
 from tests.bench import peer, simulator
 from tests.bench.row import Row

@@ -30,7 +30,7 @@ def _atheris(name: str, seconds: int) -> None:
     import atheris
 
     with atheris.instrument_imports(  # pyright: ignore[reportAttributeAccessIssue]: it has no types
-        include=["traces", "configs"]
+        include=["traces", "configs", "common"]
     ):
         from tests.fuzz import targets
     corpus = FOLDER / name / "corpus"

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import leosim
 
-from leogym.configs import scenario, text_file
-from leogym.configs.errors import InputError
+from leogym.common import text_file
+from leogym.common.errors import InputError
+from leogym.configs import scenario
 from leogym.traces.capacity import terminal
 from leogym.traces.formats import (
     hypatia,

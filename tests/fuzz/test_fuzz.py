@@ -5,7 +5,7 @@ import tempfile
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from tests.fuzz import targets
 from tests.fuzz.mutation import near
 

@@ -1,3 +1,3 @@
 """Processes that a test looks for."""
 
-from leogym.configs.processes import descendants as descendants
+from leogym.common.processes import descendants as descendants

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from leogym.configs import yaml_text
-from leogym.configs.command_line import number
-from leogym.configs.errors import InputError
-from leogym.configs.output_file import whole_file, write_file
+from leogym.common import yaml_text
+from leogym.common.command_line import number
+from leogym.common.errors import InputError
+from leogym.common.output_file import whole_file, write_file
 from leogym.traces.capacity import terminal
 from leogym.traces.path import cache
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.calibrate.measured import Floats, Ints
 from leogym.traces.calibrate.observed import Observed, Sample
 

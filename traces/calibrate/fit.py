@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from leogym.configs.units import NS_PER_MS
+from leogym.common.units import NS_PER_MS
 from leogym.traces.calibrate import distance
 from leogym.traces.calibrate.measured import Floats, Measured, simulated
 from leogym.traces.calibrate.observed import Observed, Sample, frames_apart, observe

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.capacity.columns import OneWay
 from leogym.traces.capacity.rows import Overlay
 from leogym.traces.capacity.span import Grid, View

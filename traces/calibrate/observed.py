@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.calibrate.measured import Capacity, Floats, Ints, Measured
 from leogym.traces.capacity.terminal import FRAME_MS
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.capacity import terminal
 
 FEWEST_SLOTS, MOST_SLOTS = 8, 20_000

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from leogym.configs.units import NS_PER_S
+from leogym.common.units import NS_PER_S
 from leogym.traces.calibrate import fit as fitting
 from leogym.traces.calibrate.measured import Floats, Measured, made, of_series
 from leogym.traces.calibrate.observed import observe

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import yaml
 
-from leogym.configs.errors import InputError, reports_input_errors
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.errors import InputError, reports_input_errors
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.__main__ import main
 from leogym.traces.calibrate import distance, measured, recovery
 from leogym.traces.calibrate.fit import fit

@@ -6,7 +6,7 @@ Brunstrom, LEO-NET 2025). This model adds no more than the constants that are as
 
 from typing import Any
 
-from leogym.configs.units import NS_PER_MS
+from leogym.common.units import NS_PER_MS
 from leogym.traces.capacity.span import Apart, Span, View, span
 
 Pair = tuple[float, float]

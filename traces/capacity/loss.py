@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from leogym.configs.units import NS_PER_MS
+from leogym.common.units import NS_PER_MS
 from leogym.traces.capacity.settings import LossBurst
 from leogym.traces.capacity.span import Span, View, span
 

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leogym.configs.units import NS_PER_MS
+from leogym.common.units import NS_PER_MS
 from leogym.traces.capacity.span import Apart, Grid, SlotModel, Span, span
 
 

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 from scipy.stats import norm
 
-from leogym.configs import extras
-from leogym.configs.units import NS_PER_S
+from leogym.common import extras
+from leogym.common.units import NS_PER_S
 from leogym.traces.capacity import modcod
 from leogym.traces.capacity.settings import parse_rain
 from leogym.traces.capacity.span import End, Floats, Ints, Span, View, span

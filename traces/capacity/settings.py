@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import model_validator
 
-from leogym.configs.command_line import number
-from leogym.configs.strict import Probability, Range, Strict
+from leogym.common.command_line import number
+from leogym.common.strict import Probability, Range, Strict
 
 FLAGS = {
     "seed": "--seed",

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.capacity import terminal
 from leogym.traces.capacity.span import Apart, End, Floats, Grid, Ints, SlotModel, Span, combined, span
 from leogym.traces.capacity.terminal import Direction, Terminal

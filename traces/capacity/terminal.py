@@ -17,10 +17,10 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from leogym.configs import yaml_text
-from leogym.configs.errors import InputError, one_line
-from leogym.configs.nearest import instead
-from leogym.configs.strict import Probability, Range, Strict
+from leogym.common import yaml_text
+from leogym.common.errors import InputError, one_line
+from leogym.common.nearest import instead
+from leogym.common.strict import Probability, Range, Strict
 from leogym.traces.capacity.span import Floats
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "terminals"

@@ -4,7 +4,7 @@ from operator import attrgetter
 import numpy as np
 import pytest
 
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.capacity import modcod, terminal
 from leogym.traces.capacity.loss import ConstantLoss, GilbertElliott
 from leogym.traces.capacity.settings import LossBurst, parse_loss_burst, parse_rain

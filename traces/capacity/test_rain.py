@@ -3,7 +3,7 @@ from operator import attrgetter
 import numpy as np
 import pytest
 
-from leogym.configs.units import NS_PER_S
+from leogym.common.units import NS_PER_S
 from leogym.traces.capacity import modcod, rain
 from leogym.traces.capacity.rain import Rain
 from leogym.traces.capacity.span import View

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from leogym.configs.errors import InputError
-from leogym.configs.units import NS_PER_S
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_S
 from leogym.traces.formats import grid
 from leogym.traces.formats.grid import Grid
 from leogym.traces.formats.leoem import Change

@@ -5,7 +5,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.formats import announced, exchange, exporting, leoem, plausible, starlink_csv
 from leogym.traces.formats import series as rows
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.formats.tally import times
 
 Ints, Floats, Flags = NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from leogym.configs.errors import InputError
-from leogym.configs.output_file import whole_file
-from leogym.configs.units import NS_PER_MS
+from leogym.common.errors import InputError
+from leogym.common.output_file import whole_file
+from leogym.common.units import NS_PER_MS
 from leogym.traces.formats import (
     announced,
     hypatia,

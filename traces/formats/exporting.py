@@ -11,9 +11,9 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
-from leogym.configs.output_file import whole_file
-from leogym.configs.units import NS_PER_MS
+from leogym.common.errors import InputError
+from leogym.common.output_file import whole_file
+from leogym.common.units import NS_PER_MS
 from leogym.traces.formats import leoreplayer, mahimahi, netem_trace, writing
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.mahimahi import DIRECTIONS

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.units import NS_PER_S
+from leogym.common.units import NS_PER_S
 from leogym.traces.formats.series import Series
 
 Seconds = NDArray[np.float64]

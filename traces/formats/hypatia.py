@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.series import Series
 from leogym.traces.formats.source import Source

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.formats import clocks, plausible
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.probes import Probes

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.formats import clocks, ping_lines, plausible
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.ping_lines import Kind, Line

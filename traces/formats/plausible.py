@@ -2,7 +2,7 @@
 
 import math
 
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.orbit.earth import LIGHT_KM_PER_S
 
 STARLINK_KM = 340.0

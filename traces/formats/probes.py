@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
-from leogym.configs.units import NS_PER_MS
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_MS
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.series import Series
 

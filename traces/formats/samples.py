@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
-from leogym.configs.units import NS_PER_MS
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_MS
 from leogym.traces.capacity.columns import OneWay
 from leogym.traces.formats import clocks, plausible
 from leogym.traces.formats import series as rows

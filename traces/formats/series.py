@@ -11,7 +11,7 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.output_file import whole_file
+from leogym.common.output_file import whole_file
 from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, Cells, OneWay, line
 
 MAX_ROWS = 10_000_000

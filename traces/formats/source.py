@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from leogym.configs import text_file
-from leogym.configs.errors import InputError
-from leogym.configs.progress import Progress
+from leogym.common import text_file
+from leogym.common.errors import InputError
+from leogym.common.progress import Progress
 from leogym.traces.path.cache import MAX_BYTES
 
 MAX_LINE_BYTES = 1 << 20

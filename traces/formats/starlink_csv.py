@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.samples import DELAYS_NS, LOSSES, LOST_FLAGS, ONE_WAY, binned, checked
 from leogym.traces.formats.series import Series

@@ -6,7 +6,7 @@ import leosim
 import numpy as np
 import pytest
 
-from leogym.configs.errors import reports_input_errors
+from leogym.common.errors import reports_input_errors
 from leogym.traces.__main__ import main
 from leogym.traces.formats import grid
 from leogym.traces.formats.test_leoem import _line

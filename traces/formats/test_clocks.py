@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.formats import clocks, irtt, plausible, starlink_csv
 from leogym.traces.formats.tally import Tally
 

@@ -4,7 +4,7 @@ import sys
 import leosim
 import pytest
 
-from leogym.configs.errors import reports_input_errors
+from leogym.common.errors import reports_input_errors
 from leogym.configs.scenario import parse
 from leogym.traces.__main__ import main
 

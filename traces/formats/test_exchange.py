@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from leogym.configs.errors import reports_input_errors
+from leogym.common.errors import reports_input_errors
 from leogym.traces.__main__ import main
 from leogym.traces.formats import exchange, exporting, mahimahi
 from leogym.traces.formats import series as rows

@@ -1,6 +1,6 @@
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.formats import exchange, leoem
 from leogym.traces.formats import series as rows
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.formats import leoreplayer, mahimahi
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.conftest import make_series, random_series

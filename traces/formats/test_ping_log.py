@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.formats import ping_log, plausible, probes
 from leogym.traces.formats.tally import Tally
 

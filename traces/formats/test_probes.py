@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leogym.configs.errors import InputError
-from leogym.configs.units import NS_PER_MS
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_MS
 from leogym.traces.formats import exchange, irtt, ping_log, probes
 from leogym.traces.formats.exchange import Options
 

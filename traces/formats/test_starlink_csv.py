@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.formats import starlink_csv
 
 

@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.formats import hypatia, leoem, leoreplayer, mahimahi, ping_log
 from leogym.traces.formats.source import Source
 from leogym.traces.formats.table import Table

@@ -1,6 +1,6 @@
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.formats import exchange, wetlinks
 from leogym.traces.formats.exchange import Options
 

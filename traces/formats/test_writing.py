@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from leogym.configs.errors import reports_input_errors
+from leogym.common.errors import reports_input_errors
 from leogym.traces.__main__ import main
 from leogym.traces.formats import exchange, mahimahi, writing
 from leogym.traces.formats.conftest import make_series

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from leogym.configs.errors import InputError
-from leogym.configs.progress import Progress
+from leogym.common.errors import InputError
+from leogym.common.progress import Progress
 
 SAID_BYTES = 10_000_000  # smaller exports are fast, and report nothing
 

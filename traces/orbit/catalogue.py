@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.orbit import omm, omm_syntax, tle
 from leogym.traces.orbit.elements import Catalogue
 

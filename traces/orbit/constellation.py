@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
-from leogym.configs import text_file, yaml_text
-from leogym.configs.errors import InputError, one_line
-from leogym.configs.nearest import instead
-from leogym.configs.strict import Range, Strict
+from leogym.common import text_file, yaml_text
+from leogym.common.errors import InputError, one_line
+from leogym.common.nearest import instead
+from leogym.common.strict import Range, Strict
 from leogym.traces.orbit import catalogue, flown
 from leogym.traces.orbit.earth import EARTH_MU_KM3_PER_S2, EARTH_RADIUS_KM, J2000
 from leogym.traces.orbit.elements import Catalogue, MeanElements

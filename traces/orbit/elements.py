@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 OTHER_THEORIES = {3: "PPT3", 4: "SGP4-XP", 6: "special perturbations"}
 """Ephemeris types of elements that SGP4 must not propagate (CCSDS 502.0-B-3, table 4-3)."""

@@ -17,7 +17,7 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError, printable
+from leogym.common.errors import InputError, printable
 from leogym.traces.orbit.earth import EARTH_RADIUS_KM, J2000
 from leogym.traces.orbit.elements import Catalogue, MeanElements
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.strict import Range, Strict
+from leogym.common.strict import Range, Strict
 from leogym.traces.orbit.earth import EARTH_RADIUS_KM, FLATTENING
 
 FOLDER = Path(__file__).resolve().parents[1] / "data"

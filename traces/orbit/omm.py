@@ -4,7 +4,7 @@ import math
 import re
 from datetime import UTC, date, datetime, timedelta
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.orbit import omm_syntax
 from leogym.traces.orbit.elements import (
     EARLIEST_YEAR,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from xml.parsers import expat
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 Record = tuple[str, dict[str, str]]
 Reader = Callable[[str, str], Iterator[Record]]

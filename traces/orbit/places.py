@@ -5,8 +5,8 @@ from functools import cache
 
 from pydantic import ValidationError
 
-from leogym.configs.errors import InputError, one_line
-from leogym.configs.nearest import folded, instead
+from leogym.common.errors import InputError, one_line
+from leogym.common.nearest import folded, instead
 from leogym.traces.orbit import ground
 from leogym.traces.orbit.ground import Site
 

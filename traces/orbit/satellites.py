@@ -7,7 +7,7 @@ import leosim
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.orbit.constellation import Constellation
 from leogym.traces.orbit.earth import (
     EARTH_MU_KM3_PER_S2,

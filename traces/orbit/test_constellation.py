@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.orbit import constellation, isl, places
 from leogym.traces.orbit.satellites import CircularOrbits, propagator
 from leogym.traces.path.build import Builder, build

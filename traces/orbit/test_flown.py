@@ -3,7 +3,7 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.orbit import catalogue, flown
 from leogym.traces.orbit.constellation import Constellation
 from leogym.traces.orbit.earth import EARTH_RADIUS_KM

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.orbit import ground, places
 
 DATA = Path(__file__).resolve().parents[1] / "data"

@@ -2,7 +2,7 @@ import leosim
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.orbit import legs
 from leogym.traces.orbit.earth import LIGHT_KM_PER_S
 from leogym.traces.path import named_paths, path_trace, physics

@@ -7,7 +7,7 @@ import pytest
 from sgp4 import omm as reference_omm
 from sgp4.api import Satrec
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.orbit import catalogue, constellation, tle
 from leogym.traces.orbit.satellites import Sgp4Orbits
 from tests.support import catalogues

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sgp4.api import WGS72, Satrec, jday
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.orbit import constellation, isl, places, tle
 from leogym.traces.orbit.satellites import Sgp4Orbits
 from leogym.traces.path.build import build

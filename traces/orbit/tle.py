@@ -8,8 +8,8 @@ import math
 import re
 from datetime import UTC, datetime, timedelta
 
-from leogym.configs import text_file
-from leogym.configs.errors import InputError
+from leogym.common import text_file
+from leogym.common.errors import InputError
 from leogym.traces.orbit.elements import Catalogue, MeanElements, require_sgp4
 
 _LENGTH = 69

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 DEFAULT = "normal:0.36477"  # 90 % of a normal distribution of this σ is within 0.6 s: 0.6 / 1.64485
 

@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from leogym.configs.errors import InputError
-from leogym.configs.processes import Pool
+from leogym.common.errors import InputError
+from leogym.common.processes import Pool
 from leogym.traces.path import path_trace
 from leogym.traces.path.build import on_stderr
 from leogym.traces.path.spec import PathSpec

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.orbit import constellation
 from leogym.traces.orbit.satellites import propagator
 from leogym.traces.orbit.visibility import Visibility

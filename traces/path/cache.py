@@ -12,10 +12,10 @@ from pathlib import Path
 
 import leosim
 
-from leogym.configs import digests, home, text_file
-from leogym.configs.errors import InputError
-from leogym.configs.nearest import instead
-from leogym.configs.processes import Pool
+from leogym.common import digests, home, text_file
+from leogym.common.errors import InputError
+from leogym.common.nearest import instead
+from leogym.common.processes import Pool
 from leogym.traces.path import cached_digest, named_paths, path_trace, shared, synth
 
 MAX_BYTES = 1 << 30  # larger files are refused, because files are read into memory whole

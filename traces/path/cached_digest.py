@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from leogym.configs import digests
-from leogym.configs.atomic import write_atomically
-from leogym.configs.errors import InputError
+from leogym.common import digests
+from leogym.common.atomic import write_atomically
+from leogym.common.errors import InputError
 
 MISSING = "missing"
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leogym.configs.errors import InputError
-from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.common.errors import InputError
+from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.capacity.loss import ConstantLoss, GilbertElliott
 from leogym.traces.capacity.rows import Overlay, Rows
 from leogym.traces.capacity.settings import parse_loss_burst

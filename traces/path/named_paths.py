@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Literal
 
-from leogym.configs.errors import InputError
-from leogym.configs.nearest import instead
+from leogym.common.errors import InputError
+from leogym.common.nearest import instead
 from leogym.traces.orbit import constellation, places
 from leogym.traces.orbit.legs import FLAT
 from leogym.traces.path.spec import PathSpec

@@ -10,8 +10,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from leogym.configs import digests
-from leogym.configs.errors import InputError
+from leogym.common import digests
+from leogym.common.errors import InputError
 from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, line
 from leogym.traces.orbit import constellation
 from leogym.traces.orbit.earth import LIGHT_KM_PER_S

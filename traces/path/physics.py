@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from leogym.configs import json_text
-from leogym.configs.errors import InputError, one_line
+from leogym.common import json_text
+from leogym.common.errors import InputError, one_line
 from leogym.traces.orbit import ground
 from leogym.traces.orbit.earth import EARTH_RADIUS_KM, LIGHT_KM_PER_S
 from leogym.traces.orbit.legs import FLAT

@@ -10,9 +10,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from leogym.configs import yaml_text
-from leogym.configs.errors import InputError
-from leogym.configs.output_file import write_file
+from leogym.common import yaml_text
+from leogym.common.errors import InputError
+from leogym.common.output_file import write_file
 from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, line
 from leogym.traces.orbit import ground, places
 from leogym.traces.orbit.flown import iso

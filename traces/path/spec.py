@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, Field, ValidationError, model_validator
 
-from leogym.configs.errors import InputError, one_line
-from leogym.configs.strict import Range
+from leogym.common.errors import InputError, one_line
+from leogym.common.strict import Range
 from leogym.traces.capacity.settings import ConditionsSpec
 from leogym.traces.orbit.ground import Site
 from leogym.traces.orbit.legs import FLAT, Delays

@@ -14,13 +14,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import ValidationError, model_validator
 
-from leogym.configs import output_folder
-from leogym.configs.command_line import number
-from leogym.configs.errors import InputError, one_line
-from leogym.configs.nearest import instead
-from leogym.configs.output_file import whole_file
-from leogym.configs.strict import NonNegative, Positive, Probability, Range, Strict
-from leogym.configs.units import NS_PER_S
+from leogym.common import output_folder
+from leogym.common.command_line import number
+from leogym.common.errors import InputError, one_line
+from leogym.common.nearest import instead
+from leogym.common.output_file import whole_file
+from leogym.common.strict import NonNegative, Positive, Probability, Range, Strict
+from leogym.common.units import NS_PER_S
 from leogym.traces.capacity import terminal, uniform_steps
 from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION
 from leogym.traces.capacity.directions import Directions

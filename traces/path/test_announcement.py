@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.path.announcement import DEFAULT, ReportError
 
 

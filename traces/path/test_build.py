@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.orbit.earth import LIGHT_KM_PER_S
 from leogym.traces.orbit.ground import Site
 from leogym.traces.orbit.visibility import elevation_deg

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from leogym.configs.errors import InputError, reports_input_errors
+from leogym.common.errors import InputError, reports_input_errors
 from leogym.traces.__main__ import main
 from leogym.traces.orbit import constellation, isl, places
 from leogym.traces.orbit.satellites import Sgp4Orbits

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from leogym import traces
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.__main__ import _spec, parser
 from leogym.traces.capacity import columns
 from leogym.traces.path import batch, cache, command, named_paths, path_trace, spec

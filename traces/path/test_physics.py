@@ -3,7 +3,7 @@ import re
 import leosim
 import pytest
 
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 from leogym.traces.path import named_paths, path_trace, physics
 
 

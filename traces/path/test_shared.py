@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from leogym import traces
+from leogym.common.errors import InputError, reports_input_errors
 from leogym.configs import scenario, suite
-from leogym.configs.errors import InputError, reports_input_errors
 from leogym.traces.__main__ import main
 from leogym.traces.orbit.earth import LIGHT_KM_PER_S
 from leogym.traces.path import cache as trace_cache

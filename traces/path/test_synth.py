@@ -6,8 +6,8 @@ import leosim
 import numpy as np
 import pytest
 
+from leogym.common.errors import InputError, reports_input_errors
 from leogym.configs import scenario
-from leogym.configs.errors import InputError, reports_input_errors
 from leogym.traces.__main__ import main, parser
 from leogym.traces.capacity import terminal
 from leogym.traces.path import cache, named_paths, path_trace, physics, synth

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import leosim
 
-from leogym.configs.errors import InputError
-from leogym.configs.output_file import write_file
+from leogym.common.errors import InputError
+from leogym.common.output_file import write_file
 from leogym.traces.path.spec import PathSpec
 from leogym.traces.plot import figure, globe
 from leogym.traces.plot.chains import chain_spans

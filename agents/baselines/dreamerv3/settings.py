@@ -3,7 +3,7 @@
 from typing import Literal
 
 from leogym.agents.training.settings import Engine, Fraction, Simulations, Size, TrainSettings
-from leogym.configs.strict import Positive
+from leogym.common.strict import Positive
 
 
 class DreamerV3Settings(TrainSettings):

@@ -2,7 +2,7 @@
 
 from leogym.agents.engines.settings import Sb3Settings
 from leogym.agents.training.settings import Count, Fraction, Size
-from leogym.configs.strict import NonNegative, Positive
+from leogym.common.strict import NonNegative, Positive
 
 
 class PpoSettings(Sb3Settings):

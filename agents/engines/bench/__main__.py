@@ -19,7 +19,7 @@ from leogym.agents.training import registry
 from leogym.agents.training.rollout import evaluate_policy
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import build
-from leogym.configs.errors import reports_input_errors
+from leogym.common.errors import reports_input_errors
 from leogym.results.intervals import Interval, interval
 
 EPISODES = 16

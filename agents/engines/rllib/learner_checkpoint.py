@@ -16,7 +16,7 @@ import torch
 from ray.rllib.algorithms.algorithm import Algorithm
 
 from leogym.agents.training import torch_file
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 FILE = "learner.pt"
 

@@ -38,8 +38,8 @@ from leogym.agents.training import state_file
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
-from leogym.configs.cluster.joining import quieten
-from leogym.configs.errors import InputError
+from leogym.common.cluster.joining import quieten
+from leogym.common.errors import InputError
 from leogym.envs.flow import action_space
 
 LOSSES = {"policy_loss": "policy_loss", "value_loss": "qf_loss", "conservative_loss": "cql_loss"}

@@ -33,7 +33,7 @@ from leogym.agents.training import state_file
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
-from leogym.configs.cluster import joining
+from leogym.common.cluster import joining
 
 
 def train(settings: TrainSettings, run: RunFolder) -> None:

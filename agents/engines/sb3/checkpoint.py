@@ -17,8 +17,8 @@ from leogym.agents.engines.sb3 import episodes
 from leogym.agents.engines.sb3.algorithm import Algorithm, make_environment
 from leogym.agents.engines.settings import Sb3Settings
 from leogym.agents.training import state_file, torch_file
-from leogym.configs.atomic import sync_folder
-from leogym.configs.errors import InputError
+from leogym.common.atomic import sync_folder
+from leogym.common.errors import InputError
 from leogym.envs.seeding import mixed
 
 

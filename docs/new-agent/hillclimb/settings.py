@@ -1,7 +1,7 @@
 """Settings of hill climbing, in addition to those of every run."""
 
 from leogym.agents.training.settings import Count, TrainSettings
-from leogym.configs.strict import Positive
+from leogym.common.strict import Positive
 
 
 class HillclimbSettings(TrainSettings):

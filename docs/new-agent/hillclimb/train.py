@@ -10,7 +10,7 @@ from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.onnx_export import perceptron
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
-from leogym.configs.errors import InputError
+from leogym.common.errors import InputError
 
 Weights = dict[str, np.ndarray]
 

@@ -1,0 +1,1 @@
+"""What every room uses: errors, files, processes, signals, text, and the command line."""

@@ -1,0 +1,199 @@
+"""The cluster that this process has joined, and the thread that watches it."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import ray
+from ray.util.client import ray as client
+
+from leogym.common.cluster.head import Head, Node
+from leogym.common.cluster.node_checks import Folder, NodeChecks
+from leogym.common.errors import InputError
+
+LOCAL = "local"
+LOOK_S = 1.0
+"""Interval in which the cluster is looked at."""
+LOST_S = 5.0
+"""A head that has not answered for so long is lost."""
+WAIT_S = 10.0
+"""Waiting for processors for so long is reported."""
+LEAVE_S = 20.0
+"""A command has so long to clean up after its cluster has failed."""
+FAILURE_SIGNAL = signal.SIGUSR2
+EXIT_STATUS = 2
+
+
+class ClusterFailed(BaseException):
+    """Raised in the main thread when the cluster fails; `joining.joined` makes it an `InputError`."""
+
+
+class Cluster:
+    """The cluster that this process has joined."""
+
+    def __init__(self, address: str, resume: str | Callable[[], str]) -> None:
+        self.address = address
+        """As the user gave it."""
+        self.fault: str | None = None
+        """The line to print, once the cluster has failed."""
+        self._resume = resume
+        self._head: Head | None = None
+        self._nodes: Sequence[Node] = ()
+        self._failed, self._ended = threading.Event(), threading.Event()
+        self._waiting: tuple[str, float] | None = None
+        self._last_way_out: threading.Timer | None = None
+
+    def open(self) -> None:
+        """Look at the cluster for the first time; Ray has joined it."""
+        if not client.is_connected():
+            self._head = Head(ray.get_runtime_context().gcs_address)
+        self._nodes = self._look()
+
+    def close(self) -> None:
+        """End what `open` began; Ray leaves the cluster next."""
+        if self._head is not None:
+            self._head.close()
+
+    def left(self) -> None:
+        """Say that the cluster was left."""
+        if self._last_way_out is not None:
+            self._last_way_out.cancel()
+
+    @property
+    def cpus(self) -> int:
+        """Processors of all living nodes, at the latest look."""
+        return sum(node.cpus for node in self._nodes)
+
+    def require_cpus(self, count: int, what: str) -> None:
+        """Raise an `InputError` if the cluster has fewer than ``count`` processors, which ``what`` needs."""
+        if self.cpus < count:
+            raise InputError(f"--ray: {self.address}: {what} needs {_cpus(count)}, {self._has()}")
+
+    def waits(self, count: int, what: str) -> None:
+        """Say that ``what`` waits for ``count`` processors: if `begins` is late, a line says so."""
+        self._waiting = (f"{what} needs {_cpus(count)}", time.monotonic())
+
+    def begins(self) -> None:
+        """Say that what waits has its processors."""
+        self._waiting = None
+
+    def with_resume(self, line: str) -> str:
+        """Return a line with the way to continue."""
+        resume = self._resume if isinstance(self._resume, str) else self._resume()
+        return f"{line}; {resume}" if resume else line
+
+    def fails_within(self, seconds: float) -> str | None:
+        """Wait for the cluster to fail, and return its fault; None: it does not."""
+        self._failed.wait(seconds)
+        return self.fault
+
+    @contextmanager
+    def watched(self, packages: Sequence[str], folder: Path | None) -> Iterator[None]:
+        """Check all nodes, and watch the cluster for the time of the block.
+
+        Raises:
+            InputError: a node differs or does not see ``folder``.
+        """
+        if self.address == LOCAL:
+            with self._watching(None):
+                yield
+            return
+        marked = Folder.marked(folder) if folder is not None else None
+        try:
+            checks = NodeChecks(packages, marked)
+            checks.require(self._nodes)
+            with self._watching(checks):
+                yield
+        finally:
+            if marked is not None:
+                marked.clear()
+
+    @contextmanager
+    def _watching(self, checks: NodeChecks | None) -> Iterator[None]:
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        before = signal.signal(FAILURE_SIGNAL, self._raise) if in_main_thread else None
+        thread = threading.Thread(
+            target=self._watch, args=(checks, in_main_thread), name="watches the cluster", daemon=True
+        )
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()
+            if in_main_thread:
+                signal.signal(FAILURE_SIGNAL, before or signal.SIG_IGN)
+
+    def _raise(self, number: int, frame: FrameType | None) -> None:
+        if not self._ended.is_set():
+            raise ClusterFailed
+
+    def _watch(self, checks: NodeChecks | None, in_main_thread: bool) -> None:
+        answered_s = time.monotonic()
+        while not self._ended.wait(LOOK_S):
+            try:
+                nodes = self._look()
+            except ConnectionError as error:
+                if time.monotonic() - answered_s > LOST_S:
+                    self._fail(f"the head is lost: {error}", in_main_thread)
+                    return
+                continue
+            answered_s = time.monotonic()
+            if self.cpus and not sum(node.cpus for node in nodes):
+                _say(f"--ray: {self.address}: the cluster has no CPU left: waiting for a node")
+            self._nodes = nodes
+            if checks is not None:
+                checks.start(nodes)
+                for fault in checks.faults():
+                    self._fail(fault, in_main_thread)
+                    return
+            self._report_waiting()
+
+    def _look(self) -> list[Node]:
+        if self._head is not None:
+            return self._head.nodes()
+        return [
+            Node(node["NodeID"], node["NodeManagerAddress"], int(node["Resources"].get("CPU", 0)))
+            for node in ray.nodes()
+            if node["Alive"]
+        ]
+
+    def _report_waiting(self) -> None:
+        waiting = self._waiting
+        if waiting is not None and time.monotonic() - waiting[1] > WAIT_S:
+            self._waiting = None
+            _say(f"--ray: {self.address}: {waiting[0]}, {self._has()}, and others use them: waiting")
+
+    def _has(self) -> str:
+        count = len(self._nodes)
+        return f"the cluster has {self.cpus} on {count} {'node' if count == 1 else 'nodes'}"
+
+    def _fail(self, reason: str, in_main_thread: bool) -> None:
+        self.fault = self.with_resume(f"--ray: {self.address}: {reason}")
+        self._failed.set()
+        # Wherever Ray is called, it may wait for a lost head for minutes.
+        self._last_way_out = threading.Timer(LEAVE_S, self._exit)
+        self._last_way_out.daemon = True
+        self._last_way_out.start()
+        if in_main_thread and not self._ended.is_set():
+            main = threading.main_thread().ident
+            assert main is not None
+            signal.pthread_kill(main, FAILURE_SIGNAL)
+
+    def _exit(self) -> None:
+        _say(self.fault or "")
+        os._exit(EXIT_STATUS)
+
+
+def _cpus(count: int) -> str:
+    return f"{count} CPU{'' if count == 1 else 's'}"
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

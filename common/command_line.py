@@ -1,0 +1,87 @@
+"""Parsers of command lines: errors in one line, with the nearest right words, and examples in the help."""
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from leogym.common.errors import InputError
+from leogym.common.nearest import instead, nearest
+
+_NEGATIVE = re.compile(r"-\.?\d")
+"""The start of a negative number or coordinate, such as -33.87,151.21."""
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """A parser that raises `InputError`, for one-line messages like those of all other bad input.
+
+    Args:
+        examples: arguments of calls that work; the help shows them below the options, after the program.
+        options: as of `argparse.ArgumentParser`.
+    """
+
+    def __init__(self, *, examples: Iterable[str] = (), **options: Any) -> None:
+        options = {"allow_abbrev": False, "formatter_class": _Help, **options}
+        super().__init__(**options)
+        # By default argparse takes only plain negative numbers for values, and coordinates for flags.
+        self._negative_number_matcher = _NEGATIVE
+        if lines := list(examples):
+            program = self.prog if self.prog.startswith(("python ", "leogym")) else f"python {self.prog}"
+            told = "\n".join(["examples:", *(f"  {program} {line}".rstrip() for line in lines)])
+            self.epilog = f"{told}\n\n{self.epilog}" if self.epilog else told
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the message that argparse would print after the usage."""
+        raise InputError(f"{self.prog}: {message}")
+
+    def parse_args(  # type: ignore[override]  # argparse overloads it by the namespace
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> Any:
+        """Parse a command line; an unknown option is answered by the nearest ones."""
+        found, rest = self.parse_known_args(args, namespace)
+        if rest:
+            flags = [word.partition("=")[0] for word in rest if word.startswith("--")]
+            near = [one for flag in flags[:1] for one in nearest(flag, _options(self))]
+            told = f" (nearest: {', '.join(near)})" if near else ""
+            self.error(f"unrecognized arguments: {' '.join(rest)}{told}")
+        return found
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            told = instead(str(value), map(str, action.choices))
+            raise argparse.ArgumentError(action, f"invalid choice: {str(value)!r} {told}")
+
+
+class _Help(argparse.HelpFormatter):
+    """Wraps descriptions, but keeps the lines of examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        parts = text.split("\n\n")
+        return "\n\n".join(
+            part if part.startswith("examples:") else super(_Help, self)._fill_text(part, width, indent)
+            for part in parts
+        )
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            for one in action.choices.values():
+                yield from _options(one)
+
+
+def as_folder(text: str) -> Path:
+    """Return a command-line argument as a folder, for argparse's ``type``; reject an empty name."""
+    if not text:
+        raise argparse.ArgumentTypeError("must name a folder")
+    return Path(text)
+
+
+def number(text: str) -> float:
+    """Return a command-line argument as a number, for argparse's ``type``."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None

@@ -1,0 +1,125 @@
+"""The error for bad input, and how entry points report it."""
+
+import functools
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable
+from typing import NoReturn, ParamSpec
+
+from leosim import InputError as InputError  # Rust and Python raise the same class
+from pydantic import ValidationError
+
+from leogym.common import home, signals, streams
+from leogym.common.atomic import FULL
+from leogym.common.nearest import nearest
+
+Arguments = ParamSpec("Arguments")
+
+
+MOST_SHOWN = 60
+"""Characters of a wrong value in a message."""
+
+MOST_RULE = 1000
+"""Characters of a rule, which may repeat a user's text."""
+
+_WANTED = {
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "list_type": "a list",
+    "string_type": "a text",
+    "tuple_type": "a list",
+}
+"""Pydantic's type of error to the type that a value must have."""
+
+
+def one_line(source: str, error: ValidationError) -> str:
+    """Return a pydantic ``error`` as ``source: field: rule`` of the first violation, and how many more."""
+    first, *others = error.errors(include_url=False)
+    field = ".".join(str(part)[:MOST_SHOWN] for part in first["loc"]) or "(whole file)"
+    rule = first["msg"].removeprefix("Value error, ")
+    if (wanted := _WANTED.get(first["type"])) is not None:
+        rule = f"must be {wanted}, not {shortened(first['input'])}"
+    if first["type"] == "literal_error":
+        near = nearest(str(first["input"]), re.findall("'([^']*)'", first.get("ctx", {}).get("expected", "")))
+        rule += f", not {shortened(first['input'])}" + (f" (nearest: {', '.join(near)})" if near else "")
+    more = f" (and {len(others)} more)" if others else ""
+    return printable(f"{source}: {field}: {rule if len(rule) <= MOST_RULE else rule[:MOST_RULE] + '…'}{more}")
+
+
+def shortened(value: object) -> str:
+    """Return a wrong value as a message shows it."""
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with non-printable characters escaped: keys from a user's file may hold any."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def exit_2(message: object) -> NoReturn:
+    """Print one line to standard error and exit with status 2 (bad input)."""
+    print(" ".join(str(message).split()), file=sys.stderr)
+    raise SystemExit(2)
+
+
+def reports_input_errors(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
+    """Wrap an entry point: errors that the user can fix print one line instead of a traceback.
+
+    `InputError`, a missing package of an extra, an `OSError` that names a file, a full disk and `MemoryError`
+    exit with status 2, Ctrl-C with 130, SIGTERM with 143 (`signals`), and a closed stdout, as in ``| head``,
+    with 141 and no message.
+    Standard streams may be closed, full or of any encoding (`streams`).
+    """
+
+    @functools.wraps(main)
+    def wrapped(*arguments: Arguments.args, **named: Arguments.kwargs) -> int:
+        streams.prepare()
+        home.prepare()
+        with signals.handled():
+            try:
+                return _flushed(main, *arguments, **named)
+            except InputError as error:
+                streams.flush()
+                exit_2(error)
+            except ModuleNotFoundError as error:
+                from leogym.common import extras  # here, because it imports this module
+
+                streams.flush()
+                if (remedy := extras.remedy_for(error)) is None:
+                    raise
+                exit_2(f"this command {remedy}")
+            except BrokenPipeError:
+                streams.drop_output()
+                return 128 + signal.SIGPIPE
+            except OSError as error:
+                streams.flush()
+                if error.filename is not None and error.strerror is not None:
+                    exit_2(f"{printable(os.fsdecode(error.filename))}: {error.strerror}")
+                if error.errno in FULL:
+                    exit_2(f"a file cannot be written: {error.strerror}")
+                raise
+            except UnicodeEncodeError as error:
+                streams.flush()
+                text = printable(str(error.object))[:MOST_SHOWN]
+                exit_2(f"{text}: cannot be encoded as {error.encoding}: set a UTF-8 locale: LC_ALL=C.UTF-8")
+            except MemoryError as error:
+                exit_2(f"not enough memory: {error}")
+            except KeyboardInterrupt as interrupt:
+                streams.flush()
+                return signals.ended(interrupt)
+
+    return wrapped
+
+
+def _flushed(main: Callable[Arguments, int], *arguments: Arguments.args, **named: Arguments.kwargs) -> int:
+    """Call ``main`` and flush stdout, also after ``--help``, to notice a closed pipe or a full disk."""
+    try:
+        status = main(*arguments, **named)
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+    return status
