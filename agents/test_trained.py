@@ -6,6 +6,7 @@ import leosim
 import pytest
 
 from leogym.agents.judging import held_out
+from leogym.agents.training import policy_folder
 from leogym.common.errors import InputError
 from leogym.configs import suite
 from leogym.evaluation.runs import plan, schemes
@@ -17,6 +18,7 @@ TRAINED = sorted(Path(__file__).parent.glob("trained/*"))
 
 def test_astraea_aurora_orbit_orca_and_sage_come_trained():
     assert {"astraea", "aurora", "orbit", "orca", "sage"} <= {folder.name for folder in TRAINED}
+    assert all(policy_folder.is_whole(folder / "policy") for folder in TRAINED)
 
 
 # Sage has its own tests; Astraea is tested on fairness, below.
