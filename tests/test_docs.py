@@ -56,6 +56,7 @@ ADDED = ("gaimd", "hillclimb")
 """A scheme and an agent that the docs tell the reader to add first."""
 START = re.compile(r"(?:^|[;&|]\s*|\bdo\s+|\$\s+)(?:\S*/)?(?:python3?|make)(?:\s|$)")
 README = ROOT / "README.md"
+RUNNING = ROOT / "docs/running.md"
 
 per_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -306,9 +307,7 @@ def block(page: Path, language: str, containing: str) -> str:
     return found
 
 
-def test_the_readmes_path_trace_is_built_drawn_and_exported(
-    reader: Callable[..., None], tmp_path: Path
-) -> None:
+def test_a_named_path_is_built_drawn_and_exported(reader: Callable[..., None], tmp_path: Path) -> None:
     reader("python -m traces build sd-ny-isl --duration 300 --out sd-ny.csv")
     reader("python -m traces plot sd-ny.csv --out globe.html")
     reader("python -m traces plot sd-ny.csv --out globe.html", "--out sd-ny.png")
@@ -322,15 +321,14 @@ def test_paths_without_a_name_are_built(reader: Callable[[str], None], tmp_path:
     assert {path.name for path in tmp_path.iterdir()} == {"path.csv", "y.csv"}
 
 
-def test_the_readmes_scenario_is_evaluated_reported_and_compared(
+def test_a_scenario_is_evaluated_reported_and_compared(
     reader: Callable[..., None], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "my-scenario.yaml").write_text(block(README, "yaml", "two-cubic"), encoding="utf-8")
-    for name in ("report", "a"):
+    (tmp_path / "my-scenario.yaml").write_text(block(RUNNING, "yaml", "two-cubic"), encoding="utf-8")
+    for name in ("a", "b"):
         reader("python evaluate.py my-scenario.yaml", f"--quick --out runs/{name}")
-    reader("python evaluate.py report runs/report --format latex")
-    assert {"report.html", "latex"} <= {path.name for path in (tmp_path / "runs/report").iterdir()}
-    (tmp_path / "runs/report").rename(tmp_path / "runs/b")
+    reader("python evaluate.py report runs/a --format latex")
+    assert {"report.html", "latex"} <= {path.name for path in (tmp_path / "runs/a").iterdir()}
     capfd.readouterr()
     reader("python evaluate.py compare runs/a runs/b")
     assert capfd.readouterr().out

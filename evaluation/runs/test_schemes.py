@@ -13,7 +13,7 @@ from leogym.evaluation import listed
 from leogym.evaluation.runs.backends import backend
 from leogym.evaluation.runs.schemes import GROUPS, about, load_policy, of_suites, parse, shipped
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/schemes.md"
 
 
 def words(text: str) -> str:
@@ -73,26 +73,27 @@ def test_every_scheme_that_a_shipped_suite_runs_by_default_is_built_in_or_has_a_
 
 
 @pytest.mark.parametrize("name", ["astraea", "aurora", "orbit", "orca", "sage"])
-def test_what_differs_from_the_publication_is_said_by_report_list_and_readme(name):
+def test_report_list_and_page_name_the_differences_from_the_publication(name):
     policy = load_policy(shipped()[name])
     line = policy.origin
     assert "\n" not in line
     assert line.startswith(("Trained here, not", "Not ", "Ours, "))
     assert line in about(name, policy)
     assert f"{name} {line}" in words("\n".join(listed.lines()))
-    assert f"- **{name}**: {line}" in words(README.read_text(encoding="utf-8"))
+    assert f"| `{name}` | {line} |" in PAGE.read_text(encoding="utf-8")
 
 
-def test_readme_and_list_have_the_schemes_of_the_simulators_table():
-    assert f"**Schemes**: {', '.join(leosim.schemes())}." in words(README.read_text(encoding="utf-8"))
+def test_page_and_list_have_the_schemes_of_the_simulators_table():
+    page = PAGE.read_text(encoding="utf-8")
     shown = words("\n".join(listed.lines()))
     for name, sentence in leosim.schemes().items():
         assert f"{name} {sentence}" in shown
+        assert f"| `{name}` | {sentence} |" in page
         assert about(name, None) == sentence
 
 
-def test_the_readme_calls_nothing_as_published():
-    assert "as published" not in README.read_text(encoding="utf-8")
+def test_the_page_calls_nothing_as_published():
+    assert "as published" not in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", shipped())
