@@ -27,7 +27,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .PHONY: setup train test test-core test-python bench papers lint report wheels clients lock browser mahimahi kernel lab
-.PHONY: leobench fuzz clean
+.PHONY: docs leobench fuzz clean
 .PHONY: built bytecode programs installed
 .PHONY: pytest pytest-shared pytest-real-time beside-pytest checks-of-cargo
 .PHONY: lint-text lint-types lint-rust
@@ -186,6 +186,11 @@ papers: setup
 	out=runs/papers-$$(date +%Y%m%d-%H%M%S); \
 	$(BIN)/python evaluate.py papers $(if $(QUICK),--quick) --out $$out; \
 	$(if $(KEEP),$(BIN)/python -m evaluation.keep $$out && $(BIN)/python -m evaluation.suite_tables)
+
+# All pages and the API reference as a site. Warnings are errors.
+SITE ?= target/site
+docs: setup
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --conf-dir docs . $(SITE)
 
 # leogym, leosim and mm-leo as wheels for every Python >= 3.11, in dist/; see docs/install.md. Maturin compiles for the
 # environment's Python, as in setup, so that cargo reuses what is built.
