@@ -25,7 +25,7 @@ from leogym.agents.training.settings import (
 )
 from leogym.agents.training.stopping import Note, Signals, Stopped
 from leogym.common import extras, lock, output_folder
-from leogym.common.atomic import FULL
+from leogym.common.atomic import DISK_FULL_ERRORS
 from leogym.common.command_line import OneLineParser, as_folder
 from leogym.common.errors import InputError, reports_input_errors
 from leogym.common.machine import require_at_a_time
@@ -157,7 +157,7 @@ def failed(folder: RunFolder, error: InputError | OSError, *, resume: bool) -> N
         InputError: ``error`` is one, or reports a full disk.
         OSError: any other ``error``.
     """
-    if isinstance(error, OSError) and error.errno not in FULL:
+    if isinstance(error, OSError) and error.errno not in DISK_FULL_ERRORS:
         raise error
     goes_on = folder.latest_checkpoint() is not None
     if not resume:

@@ -38,9 +38,9 @@ def run(words: list[str]) -> int:
         print(f"leogym {leogym.__version__}")
         return 0
     if words[0] not in COMMANDS:
-        from leogym.common.nearest import instead  # here, as all imports that take time
+        from leogym.common.nearest import suggest_names  # here, as all imports that take time
 
-        print(f"leogym: {words[0]}: no such command {instead(words[0], COMMANDS)}", file=sys.stderr)
+        print(f"leogym: {words[0]}: no such command {suggest_names(words[0], COMMANDS)}", file=sys.stderr)
         return 2
     sys.argv[:] = [f"leogym {words[0]}", *words[1:]]
     module = importlib.import_module(COMMANDS[words[0]][0])  # here, to handle Ctrl-C during the import

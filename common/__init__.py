@@ -1,1 +1,1 @@
-"""What every room uses: errors, files, processes, signals, text, and the command line."""
+"""Tools that every room uses: errors, files, processes, signals, text and command lines."""

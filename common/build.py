@@ -1,4 +1,4 @@
-"""The build that computes results, to compare two machines' or two evaluations'."""
+"""Digests of the software that computes results, to compare two machines or two evaluations."""
 
 import functools
 import hashlib
@@ -13,10 +13,10 @@ import leosim
 import leogym
 
 FILES = (".py", ".yaml", ".onnx")
-"""Suffixes of leogym's files that determine results."""
+"""Suffixes of the leogym files that determine results."""
 NOT_INSTALLED = "not installed"
 REMEDY = "install the same wheels there"
-_SHOWN = 12
+_DIGEST_DIGITS = 12
 """Digits of a digest in a message."""
 
 
@@ -27,16 +27,16 @@ def core() -> str:
 
 @functools.cache
 def arithmetic() -> str:
-    """Return a digest of what the C library computes: logarithms and powers differ between some of them."""
+    """Return a digest of the C library's arithmetic: logarithms and powers differ between C libraries."""
     points = [1.0 + index / 7.0 for index in range(2000)]
     values = [function(x) for x in points for function in (math.log, math.sin, math.cos, math.exp2)]
     values += [math.pow(x, 0.8) for x in points] + [math.atan2(x, 3.0) for x in points]
-    return hashlib.sha256(" ".join(map(float.hex, values)).encode()).hexdigest()[:_SHOWN]
+    return hashlib.sha256(" ".join(map(float.hex, values)).encode()).hexdigest()[:_DIGEST_DIGITS]
 
 
 @functools.cache
 def files() -> str:
-    """Return the digest of leogym's own files but its tests: the same in a checkout and from a wheel."""
+    """Return the digest of leogym's files without tests; a checkout and its wheel have the same digest."""
     root = Path(leogym.__file__).parent
     parts = []
     for folder, folders, names in os.walk(root, followlinks=True):  # rooms are links in a checkout
@@ -51,39 +51,39 @@ def files() -> str:
     return digest.hexdigest()
 
 
-def here(packages: Sequence[str] = ()) -> dict[str, str]:
-    """Return what determines this process's results, by name; ``packages`` adds versions of distributions."""
-    found = {
+def describe(packages: Sequence[str] = ()) -> dict[str, str]:
+    """Return the versions and digests that determine results; ``packages`` adds versions of distributions."""
+    versions = {
         "leosim": getattr(leosim, "BUILD", "unknown"),
         "leogym": files(),
         "C library": arithmetic(),
     }
     for name in packages:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = NOT_INSTALLED
-    return found
+            versions[name] = NOT_INSTALLED
+    return versions
 
 
-def refusal(ours: Mapping[str, str], theirs: object) -> str | None:
-    """Return why a node's results are refused, given its ``node`` (address) and `here`, or None."""
-    if not isinstance(theirs, dict) or "node" not in theirs:
+def refusal(here: Mapping[str, str], there: object) -> str | None:
+    """Return why a node's results are refused, from its ``node`` (address) and build, or None."""
+    if not isinstance(there, dict) or "node" not in there:
         return f"a node of the cluster has another leogym: {REMEDY}"
-    why = difference(ours, theirs)
-    return f"node {theirs['node']}: {why}" if why is not None else None
+    why = difference(here, there)
+    return f"node {there['node']}: {why}" if why is not None else None
 
 
-def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
-    """Return how another machine's `here` differs from ours, and the remedy; None: it does not."""
-    for name, own in ours.items():
-        other = theirs.get(name, "unknown")
+def difference(here: Mapping[str, str], there: Mapping[str, str]) -> str | None:
+    """Return how the build ``there`` differs from the build ``here``, and the remedy; None if equal."""
+    for name, own in here.items():
+        other = there.get(name, "unknown")
         if other == own:
             continue
         if name == "leosim":
-            return f"leosim is build {other[:_SHOWN]}, here {own[:_SHOWN]}: {REMEDY}"
+            return f"leosim is build {other[:_DIGEST_DIGITS]}, here {own[:_DIGEST_DIGITS]}: {REMEDY}"
         if name == "leogym":
-            return f"leogym has other files ({other[:_SHOWN]}, here {own[:_SHOWN]}): {REMEDY}"
+            return f"leogym has other files ({other[:_DIGEST_DIGITS]}, here {own[:_DIGEST_DIGITS]}): {REMEDY}"
         if name == "C library":
             return "its C library rounds logarithms or powers otherwise: use the same system as here"
         return f"{name} is {other}, here {own}: install the same version there"

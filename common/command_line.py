@@ -1,4 +1,4 @@
-"""Parsers of command lines: errors in one line, with the nearest right words, and examples in the help."""
+"""Command-line parsers: one-line errors with the nearest valid words, and examples in the help."""
 
 import argparse
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from leogym.common.errors import InputError
-from leogym.common.nearest import instead, nearest
+from leogym.common.nearest import nearest, suggest_names
 
 _NEGATIVE = re.compile(r"-\.?\d")
 """The start of a negative number or coordinate, such as -33.87,151.21."""
@@ -28,8 +28,8 @@ class OneLineParser(argparse.ArgumentParser):
         self._negative_number_matcher = _NEGATIVE
         if lines := list(examples):
             program = self.prog if self.prog.startswith(("python ", "leogym")) else f"python {self.prog}"
-            told = "\n".join(["examples:", *(f"  {program} {line}".rstrip() for line in lines)])
-            self.epilog = f"{told}\n\n{self.epilog}" if self.epilog else told
+            examples_text = "\n".join(["examples:", *(f"  {program} {line}".rstrip() for line in lines)])
+            self.epilog = f"{examples_text}\n\n{self.epilog}" if self.epilog else examples_text
 
     def error(self, message: str) -> NoReturn:
         """Raise the message that argparse would print after the usage."""
@@ -38,19 +38,19 @@ class OneLineParser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]  # argparse overloads it by the namespace
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> Any:
-        """Parse a command line; an unknown option is answered by the nearest ones."""
-        found, rest = self.parse_known_args(args, namespace)
-        if rest:
-            flags = [word.partition("=")[0] for word in rest if word.startswith("--")]
-            near = [one for flag in flags[:1] for one in nearest(flag, _options(self))]
-            told = f" (nearest: {', '.join(near)})" if near else ""
-            self.error(f"unrecognized arguments: {' '.join(rest)}{told}")
-        return found
+        """Parse a command line; the error about an unknown option names the nearest options."""
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            flags = [word.partition("=")[0] for word in unknown if word.startswith("--")]
+            near = [name for flag in flags[:1] for name in nearest(flag, _options(self))]
+            suggestion = f" (nearest: {', '.join(near)})" if near else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{suggestion}")
+        return options
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            told = instead(str(value), map(str, action.choices))
-            raise argparse.ArgumentError(action, f"invalid choice: {str(value)!r} {told}")
+            suggestion = suggest_names(str(value), map(str, action.choices))
+            raise argparse.ArgumentError(action, f"invalid choice: {str(value)!r} {suggestion}")
 
 
 class _Help(argparse.HelpFormatter):
@@ -68,8 +68,8 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
     for action in parser._actions:
         yield from action.option_strings
         if isinstance(action, argparse._SubParsersAction):
-            for one in action.choices.values():
-                yield from _options(one)
+            for subparser in action.choices.values():
+                yield from _options(subparser)
 
 
 def as_folder(text: str) -> Path:

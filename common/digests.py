@@ -1,4 +1,4 @@
-"""SHA-256 digests beside the files of a folder, in ``sha256sum``'s format, so that readers detect changes."""
+"""A record of the SHA-256 digests of a folder's files, in ``sha256sum``'s format, to detect changes."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -21,12 +21,12 @@ def write(folder: Path, names: Iterable[str]) -> None:
     write_atomically(folder / NAME, as_text({name: sha256(folder / name) for name in names}))
 
 
-def as_text(found: Mapping[str, str]) -> bytes:
+def as_text(digests: Mapping[str, str]) -> bytes:
     """Return digests by file name as the bytes of a record."""
-    return "".join(f"{digest}  {name}\n" for name, digest in sorted(found.items())).encode()
+    return "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items())).encode()
 
 
-def beside(files: Mapping[str, bytes]) -> dict[str, bytes]:
+def add_record(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return ``files``, bytes by name, and the record of their digests."""
     return {**files, NAME: as_text({name: sha256_of(data) for name, data in files.items()})}
 
@@ -37,7 +37,7 @@ def sha256_of(data: bytes) -> str:
 
 
 def read(folder: Path) -> dict[str, str]:
-    """Return the digests that `write` recorded, by file name; none where ``folder`` has no record.
+    """Return the digests that `write` recorded, by file name; empty if ``folder`` has no record.
 
     Raises:
         InputError: the record is damaged.
@@ -64,7 +64,7 @@ def changed(folder: Path) -> list[str]:
 
 
 UNSEALED = hashlib.sha256(b"leogym").hexdigest()
-"""Stands for the digest in the bytes that `seal` digests; nothing else in a file is likely to equal it."""
+"""Placeholder for the digest in the bytes that `seal` digests; other text is unlikely to equal it."""
 
 
 def seal(data: bytes) -> bytes:

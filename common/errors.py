@@ -12,19 +12,19 @@ from leosim import InputError as InputError  # Rust and Python raise the same cl
 from pydantic import ValidationError
 
 from leogym.common import home, signals, streams
-from leogym.common.atomic import FULL
+from leogym.common.atomic import DISK_FULL_ERRORS
 from leogym.common.nearest import nearest
 
 Arguments = ParamSpec("Arguments")
 
 
-MOST_SHOWN = 60
+MAX_VALUE_CHARACTERS = 60
 """Characters of a wrong value in a message."""
 
-MOST_RULE = 1000
+MAX_RULE_CHARACTERS = 1000
 """Characters of a rule, which may repeat a user's text."""
 
-_WANTED = {
+_TYPE_NAMES = {
     "bool_type": "true or false",
     "dict_type": "a mapping",
     "list_type": "a list",
@@ -36,22 +36,24 @@ _WANTED = {
 
 def one_line(source: str, error: ValidationError) -> str:
     """Return a pydantic ``error`` as ``source: field: rule`` of the first violation, and how many more."""
-    first, *others = error.errors(include_url=False)
-    field = ".".join(str(part)[:MOST_SHOWN] for part in first["loc"]) or "(whole file)"
+    first, *further = error.errors(include_url=False)
+    field = ".".join(str(part)[:MAX_VALUE_CHARACTERS] for part in first["loc"]) or "(whole file)"
     rule = first["msg"].removeprefix("Value error, ")
-    if (wanted := _WANTED.get(first["type"])) is not None:
-        rule = f"must be {wanted}, not {shortened(first['input'])}"
+    if (type_name := _TYPE_NAMES.get(first["type"])) is not None:
+        rule = f"must be {type_name}, not {shortened(first['input'])}"
     if first["type"] == "literal_error":
         near = nearest(str(first["input"]), re.findall("'([^']*)'", first.get("ctx", {}).get("expected", "")))
         rule += f", not {shortened(first['input'])}" + (f" (nearest: {', '.join(near)})" if near else "")
-    more = f" (and {len(others)} more)" if others else ""
-    return printable(f"{source}: {field}: {rule if len(rule) <= MOST_RULE else rule[:MOST_RULE] + '…'}{more}")
+    more = f" (and {len(further)} more)" if further else ""
+    if len(rule) > MAX_RULE_CHARACTERS:
+        rule = rule[:MAX_RULE_CHARACTERS] + "…"
+    return printable(f"{source}: {field}: {rule}{more}")
 
 
 def shortened(value: object) -> str:
     """Return a wrong value as a message shows it."""
     text = repr(value)
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+    return text if len(text) <= MAX_VALUE_CHARACTERS else f"{text[:MAX_VALUE_CHARACTERS]}…"
 
 
 def printable(text: str) -> str:
@@ -98,12 +100,12 @@ def reports_input_errors(main: Callable[Arguments, int]) -> Callable[Arguments, 
                 streams.flush()
                 if error.filename is not None and error.strerror is not None:
                     exit_2(f"{printable(os.fsdecode(error.filename))}: {error.strerror}")
-                if error.errno in FULL:
+                if error.errno in DISK_FULL_ERRORS:
                     exit_2(f"a file cannot be written: {error.strerror}")
                 raise
             except UnicodeEncodeError as error:
                 streams.flush()
-                text = printable(str(error.object))[:MOST_SHOWN]
+                text = printable(str(error.object))[:MAX_VALUE_CHARACTERS]
                 exit_2(f"{text}: cannot be encoded as {error.encoding}: set a UTF-8 locale: LC_ALL=C.UTF-8")
             except MemoryError as error:
                 exit_2(f"not enough memory: {error}")

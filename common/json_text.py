@@ -1,4 +1,4 @@
-"""Reads JSON files that others may write: a key given twice, ``NaN`` and bottomless nesting are errors."""
+"""Reads JSON files from any program: repeated keys, ``NaN`` and too deep nesting are errors."""
 
 import json
 import re
@@ -54,11 +54,11 @@ def parse(text: str, source: str) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        seen: set[str] = set()
+        earlier: set[str] = set()
         for key, _ in pairs:
-            if key in seen:
+            if key in earlier:
                 raise _TwiceError(key)
-            seen.add(key)
+            earlier.add(key)
     return content
 
 

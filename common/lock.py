@@ -14,7 +14,7 @@ from leogym.common.errors import InputError
 
 NAME = "process.lock"
 _ATTEMPTS = 10
-"""To make a folder that others remove; where it cannot be made at all, the errors are the same."""
+"""Attempts to create a folder that another process may be removing."""
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
 
     If another process holds the lock, waits with ``wait``, else raises an `InputError`.
     """
-    made = _make(folder)
+    created = _make(folder)
     path = folder / NAME
     file = _locked(path, wait)
     try:
@@ -37,22 +37,22 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
         # Unlink while still locked: a waiting process then sees that its file is no longer the folder's lock.
         with suppress(OSError):
             path.unlink()
-        for one in made:
+        for created_folder in created:
             with suppress(OSError):
-                output_folder.remove_if_empty(one)
+                output_folder.remove_if_empty(created_folder)
         file.close()
 
 
 def _make(folder: Path) -> list[Path]:
     """Create ``folder``; return all created folders, innermost first."""
-    left = _ATTEMPTS
+    attempts_left = _ATTEMPTS
     while True:
-        left -= 1
+        attempts_left -= 1
         try:
             return output_folder.make(folder)
         except OSError as error:
-            # The previous holder may remove the folder at any time: what has just been there is gone.
-            if left and isinstance(error, FileExistsError | FileNotFoundError):
+            # The previous holder may remove the folder at any time: a folder that has just existed is gone.
+            if attempts_left and isinstance(error, FileExistsError | FileNotFoundError):
                 continue
             raise InputError(f"{folder}: --out: cannot be written: {error.strerror}") from None
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from leogym.common.errors import InputError
 
-TURNS = 32
+MAX_JOBS_PER_CORE = 32
 """Most threads or processes per core: with more, the machine mostly changes between them."""
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -17,16 +17,16 @@ def cores() -> int:
 
 def memory_bytes() -> int:
     """Return the memory that this process may use: the machine's or its control group's, the smaller."""
-    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for path in map(Path, _CGROUP_LIMITS):
         if path.is_file() and (text := path.read_text().strip()).isdecimal():
-            found.append(int(text))
-    return min(found)
+            limits.append(int(text))
+    return min(limits)
 
 
 def most_at_a_time(each_bytes: int) -> int:
     """Return how many jobs that need ``each_bytes`` of memory the machine can run at a time, at least 1."""
-    return max(1, min(TURNS * cores(), memory_bytes() // each_bytes))
+    return max(1, min(MAX_JOBS_PER_CORE * cores(), memory_bytes() // each_bytes))
 
 
 def require_at_a_time(count: int, source: str, each_bytes: int) -> None:

@@ -1,15 +1,15 @@
-"""The nearest right names for a wrong one, for messages."""
+"""Suggest the nearest valid names for a misspelled name."""
 
 import difflib
 import unicodedata
 from collections.abc import Iterable
 
-MOST = 3
+MAX_SUGGESTIONS = 3
 """Names that a message suggests."""
-ALIKE = 0.5
+MIN_SIMILARITY = 0.5
 """Least similarity of a suggestion, as `difflib.SequenceMatcher.ratio`."""
-FEW = 12
-"""A message lists all names up to this many."""
+MAX_LISTED_NAMES = 12
+"""A message lists all names if there are at most this many."""
 
 
 _PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "_": "-"})
@@ -23,24 +23,24 @@ def folded(text: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """Return up to `MOST` of ``names`` that resemble ``name``, the nearest first."""
+    """Return up to `MAX_SUGGESTIONS` of ``names`` that resemble ``name``, the nearest first."""
     by_text: dict[str, str] = {}
-    for one in names:
-        by_text.setdefault(folded(one), one)
-    found = difflib.get_close_matches(folded(name), list(by_text), MOST, ALIKE)
-    return [by_text[text] for text in found]
+    for candidate in names:
+        by_text.setdefault(folded(candidate), candidate)
+    matches = difflib.get_close_matches(folded(name), list(by_text), MAX_SUGGESTIONS, MIN_SIMILARITY)
+    return [by_text[text] for text in matches]
 
 
-def instead(name: str, names: Iterable[str], listed_by: str = "") -> str:
-    """Return what a message says after a wrong ``name``: the nearest right ones, and where all are.
+def suggest_names(name: str, names: Iterable[str], listed_by: str = "") -> str:
+    """Return the end of a message about a wrong ``name``: the nearest valid names, and where all are listed.
 
     ``listed_by`` is the command that lists all ``names``; without it, and if there are few, they are listed.
     """
-    known = list(dict.fromkeys(names))
-    near = nearest(name, known)
+    unique = list(dict.fromkeys(names))
+    near = nearest(name, unique)
     parts = [f"nearest: {', '.join(near)}"] if near else []
-    if len(known) <= FEW or not listed_by:
-        parts.append(f"there are: {', '.join(known)}")
+    if len(unique) <= MAX_LISTED_NAMES or not listed_by:
+        parts.append(f"there are: {', '.join(unique)}")
     else:
-        parts.append(f"all {len(known)}: {listed_by}")
+        parts.append(f"all {len(unique)}: {listed_by}")
     return f"({'; '.join(parts)})"

@@ -1,4 +1,4 @@
-"""Output folders, which Git ignores wherever they lie."""
+"""Output folders, which Git ignores in any place."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from pathlib import Path
 from leogym.common.errors import InputError
 
 RUNS = Path("runs")
-"""The folder of outputs whose place nobody names."""
+"""The folder of outputs without ``--out``."""
 IGNORED = ".gitignore"
 MARKS = {
     "a training run": ("checkpoints",),
@@ -22,8 +22,9 @@ MARKS = {
     "an imported policy": ("policy/policy.json",),
     "a policy": ("policy.json",),
 }
-"""What commands write to an output folder, and patterns of the files and folders by which it is known;
-the first that matches counts, as a training run also holds a policy."""
+"""Kinds of output folder, each with patterns of files and folders that identify it.
+
+The first match counts, because a training run also holds a policy."""
 _TEXT = "# Made by LeoGym: outputs are not for a repository. Delete this file to add them.\n*\n"
 
 
@@ -33,7 +34,7 @@ def require(folder: Path, content: str) -> None:
     other = content_of(folder)
     if other not in (None, content):
         raise InputError(
-            f"{folder}: (folder): holds {other}: {content} needs a folder of its own: name another"
+            f"{folder}: (folder): holds {other}: {content} needs a separate folder: name another"
         )
 
 
@@ -51,15 +52,15 @@ def make(folder: Path) -> list[Path]:
     Returns:
         All created folders, innermost first.
     """
-    made = []
+    created = []
     nearest = folder
     while not nearest.exists() and nearest != nearest.parent:
-        made.append(nearest)
+        created.append(nearest)
         nearest = nearest.parent
     folder.mkdir(parents=True, exist_ok=True)
-    if made:
+    if created:
         ignore(folder)
-    return made
+    return created
 
 
 @contextmanager
@@ -72,8 +73,8 @@ def made(folder: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        for one in created:
-            remove_if_empty(one)
+        for created_folder in created:
+            remove_if_empty(created_folder)
 
 
 def ignore(folder: Path) -> None:
@@ -82,10 +83,10 @@ def ignore(folder: Path) -> None:
 
 
 def remove_if_empty(folder: Path) -> None:
-    """Remove ``folder`` if nothing but `ignore`'s file is left in it, else do nothing."""
-    left = [path.name for path in folder.iterdir()]
-    if left == [IGNORED] and (folder / IGNORED).read_text(encoding="utf-8") == _TEXT:
+    """Remove ``folder`` if it is empty except for `ignore`'s file, else do nothing."""
+    names = [path.name for path in folder.iterdir()]
+    if names == [IGNORED] and (folder / IGNORED).read_text(encoding="utf-8") == _TEXT:
         (folder / IGNORED).unlink()
-        left = []
-    if not left:
+        names = []
+    if not names:
         folder.rmdir()

@@ -1,4 +1,4 @@
-"""Processes below this one: a pool whose processes end with it, and whatever else this process started."""
+"""Child processes: a pool that ends with this process, and the list of all descendants."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Pool(ProcessPoolExecutor):
     def __init__(
         self, workers: int, initializer: Callable[..., None] | None = None, initargs: tuple[Any, ...] = ()
     ) -> None:
-        self._others = set(multiprocessing.active_children())
+        self._earlier_children = set(multiprocessing.active_children())
         self.pids: set[int] = set()
-        """Of all processes that the pool has started, also after they ended."""
+        """PIDs of all processes that the pool has started, also after they ended."""
         # Spawn: a forked process would inherit locks of threads that do not exist in it.
         context = multiprocessing.get_context("spawn")
         super().__init__(workers, context, _begin, (os.getpid(), initializer, initargs))
@@ -42,7 +42,7 @@ class Pool(ProcessPoolExecutor):
         """Submit a call; this may start a process, which inherits the blocked signals."""
         with signals.blocked():
             future = super().submit(fn, *args, **kwargs)
-        self.pids |= {process.pid or 0 for process in self._mine()}
+        self.pids |= {process.pid or 0 for process in self._pool_processes()}
         return future
 
     def __exit__(
@@ -52,15 +52,15 @@ class Pool(ProcessPoolExecutor):
             super().__exit__(kind, error, trace)
             return
         # First the shutdown: of futures that are cancelled, the pool's thread would else fail to say why.
-        processes = self._mine()
+        processes = self._pool_processes()
         self.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.kill()
         for process in processes:
             process.join()
 
-    def _mine(self) -> set[Any]:
-        return set(multiprocessing.active_children()) - self._others
+    def _pool_processes(self) -> set[Any]:
+        return set(multiprocessing.active_children()) - self._earlier_children
 
 
 def _begin(parent: int, initializer: Callable[..., None] | None, initargs: tuple[Any, ...]) -> None:
@@ -80,16 +80,16 @@ def descendants(pid: int) -> dict[int, str]:
                 text = (entry / "stat").read_text("utf-8", "replace")
             except OSError:
                 continue
-            name, rest = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :]
-            parents[int(entry.name)] = (name, int(rest.split()[1]))
-    found: dict[int, str] = {}
+            name, fields = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :]
+            parents[int(entry.name)] = (name, int(fields.split()[1]))
+    names: dict[int, str] = {}
     for process in parents:
         ancestor = process
         while ancestor in parents and ancestor != pid:
             ancestor = parents[ancestor][1]
         if ancestor == pid and process != pid:
-            found[process] = parents[process][0]
-    return found
+            names[process] = parents[process][0]
+    return names
 
 
 def kill(pids: Iterable[int]) -> None:

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-QUIET_S = 10.0
-"""A job that takes less prints no lines."""
-DRAWN_S = 0.5
-"""A job that takes less draws no bar."""
+FIRST_LINE_DELAY_S = 10.0
+"""A job that takes less time prints no lines."""
+BAR_DELAY_S = 0.5
+"""A job that takes less time draws no bar."""
 LINES = 10
 
 
@@ -25,8 +25,8 @@ class Progress:
         quiet_s: time before the first line where stderr is no terminal.
     """
 
-    def __init__(self, what: str, total: float, quiet_s: float = QUIET_S) -> None:
-        self._what, self._total, self._quiet_s = what, total, quiet_s
+    def __init__(self, job: str, total: float, quiet_s: float = FIRST_LINE_DELAY_S) -> None:
+        self._job, self._total, self._quiet_s = job, total, quiet_s
         self._console = Console(stderr=True)
         self._done, self._lines = 0.0, 0
         self._begun_s = time.monotonic()
@@ -50,13 +50,13 @@ class Progress:
             return
         lines = int(min(1.0, self._done / self._total) * LINES) if self._total else LINES
         if lines > self._lines and time.monotonic() - self._begun_s >= self._quiet_s:
-            told = f"{self._what}: {lines * 100 // LINES} %"
-            self._console.print(told, highlight=False, soft_wrap=True, markup=False)
+            line = f"{self._job}: {lines * 100 // LINES} %"
+            self._console.print(line, highlight=False, soft_wrap=True, markup=False)
         self._lines = max(self._lines, lines)
 
     def _draw(self) -> None:
         if self._bar is None:
-            if time.monotonic() - self._begun_s < DRAWN_S:
+            if time.monotonic() - self._begun_s < BAR_DELAY_S:
                 return
             self._bar = Bar(
                 TextColumn("{task.description}", markup=False),
@@ -66,6 +66,6 @@ class Progress:
                 console=self._console,
                 transient=True,
             )
-            self._task = self._bar.add_task(self._what, total=self._total)
+            self._task = self._bar.add_task(self._job, total=self._total)
             self._bar.start()
         self._bar.update(self._task, completed=self._done)

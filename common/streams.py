@@ -39,7 +39,7 @@ _PLAIN = str.maketrans(
 
 
 def prepare() -> None:
-    """Make stdin, stdout and stderr usable; call it once more at will.
+    """Make stdin, stdout and stderr usable; further calls change nothing.
 
     A closed stream becomes ``/dev/null``. A character that the encoding lacks is written as ASCII, and bytes
     of a file name as they are. A failed write to stdout raises an `OSError` whose file name is ``standard
@@ -92,7 +92,7 @@ class _Output(io.FileIO):
 
 
 def _prepared(stream: TextIO | None, descriptor: int) -> TextIO:
-    """Return a stream on ``descriptor`` in place of ``stream``; as it is if it was replaced, as in tests."""
+    """Return a stream on ``descriptor`` in place of ``stream``; a stream that a test has replaced stays."""
     encoding, line, through = "utf-8", descriptor == 2, False
     if stream is not None:
         if not isinstance(stream, io.TextIOWrapper):
@@ -120,7 +120,7 @@ def _is_on(stream: io.TextIOWrapper, descriptor: int) -> bool:
 
 
 def _degraded(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Return what to write for characters that the encoding lacks."""
+    """Return the replacement of characters that the encoding lacks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end]

@@ -15,7 +15,7 @@ from leogym.common.nearest import nearest
 class Range:
     """The range of a number in an annotation. The message of a violation names the whole range.
 
-    ``Annotated[float, Range(gt=0)]`` is finite, too. A bound that is None is none.
+    ``Annotated[float, Range(gt=0)]`` is finite, too. None means no bound.
     """
 
     gt: float | None = None
@@ -36,8 +36,11 @@ class Range:
             except ValidationError:
                 number = None
             if number is None or not self.holds(number):
-                told = {"rule": f"must be {noun} {self}", "value": _answer(value, noun == "a whole number")}
-                raise PydanticCustomError("out_of_range", "{rule}, not {value}", told)
+                context = {
+                    "rule": f"must be {noun} {self}",
+                    "value": _as_written(value, noun == "a whole number"),
+                }
+                raise PydanticCustomError("out_of_range", "{rule}, not {value}", context)
             return number
 
         return core_schema.no_info_wrap_validator_function(within, schema)
@@ -59,18 +62,18 @@ class Range:
         return " and ".join(f"{word} {shown(bound)}" for word, bound in words if bound is not None)
 
 
-def _answer(value: Any, whole: bool) -> str:
+def _as_written(value: Any, is_integer: bool) -> str:
     if not isinstance(value, float):
         return shortened(value)
-    return f"{value} (write {int(value)})" if whole and value.is_integer() else f"{value:g}"
+    return f"{value} (write {int(value)})" if is_integer and value.is_integer() else f"{value:g}"
 
 
 def shown(bound: float) -> str:
     """Return a bound as text: large powers of two as ``2^32``, small ones as ``1e-6``."""
     if bound == int(bound):
-        whole = int(bound)
-        power_of_two = whole > 2**30 and whole & (whole - 1) == 0
-        return f"2^{whole.bit_length() - 1}" if power_of_two else f"{whole:,}"
+        integer = int(bound)
+        power_of_two = integer > 2**30 and integer & (integer - 1) == 0
+        return f"2^{integer.bit_length() - 1}" if power_of_two else f"{integer:,}"
     return f"{bound:g}".replace("e-0", "e-")
 
 
@@ -87,7 +90,7 @@ class Strict(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _only_known_keys(cls, data: Any) -> Any:
-        """Answer unknown keys by the nearest right ones, or by all if none is near.
+        """Reject unknown keys; the message names the nearest valid keys, or all of them if none is near.
 
         Validators of subclasses that replace keys run before this one.
         """
@@ -103,6 +106,6 @@ class Strict(BaseModel):
     @classmethod
     def _unknown(cls, key: str) -> InitErrorDetails:
         near = nearest(key, cls.model_fields)
-        told = f"nearest: {', '.join(near)}" if near else f"there are: {', '.join(cls.model_fields)}"
-        error = PydanticCustomError("unknown_key", "unknown key ({told})", {"told": told})
+        suggestion = f"nearest: {', '.join(near)}" if near else f"there are: {', '.join(cls.model_fields)}"
+        error = PydanticCustomError("unknown_key", "unknown key ({told})", {"told": suggestion})
         return InitErrorDetails(type=error, loc=(key,), input=key)

@@ -10,7 +10,7 @@ from leogym.common import build
 
 
 def test_a_build_is_that_of_the_core_the_files_the_arithmetic_and_the_packages() -> None:
-    here = build.here(("numpy", "no-such-package"))
+    here = build.describe(("numpy", "no-such-package"))
     assert list(here) == ["leosim", "leogym", "C library", "numpy", "no-such-package"]
     assert here["leosim"] == leosim.BUILD
     assert here["no-such-package"] == build.NOT_INSTALLED
@@ -30,11 +30,11 @@ def test_a_build_is_that_of_the_core_the_files_the_arithmetic_and_the_packages()
     ],
 )
 def test_what_differs_is_named_with_the_remedy(name: str, line: str) -> None:
-    here = build.here(("numpy",))
+    here = build.describe(("numpy",))
     assert build.difference(here, here) is None
-    told = line.format(here=here[name])
-    assert build.difference(here, {**here, name: "other"}) == told
-    assert build.refusal(here, {"node": "10.0.0.2", **here, name: "other"}) == f"node 10.0.0.2: {told}"
+    expected = line.format(here=here[name])
+    assert build.difference(here, {**here, name: "other"}) == expected
+    assert build.refusal(here, {"node": "10.0.0.2", **here, name: "other"}) == f"node 10.0.0.2: {expected}"
     assert build.refusal(here, {"node": "10.0.0.2", **here}) is None
     # An older leogym's task sends its first part instead of its build.
     assert build.refusal(here, object()) == (

@@ -11,9 +11,9 @@ from leogym.configs.scenario import parse
 
 
 @pytest.mark.parametrize(
-    ("key", "shown"), [("st\rt_s", r"st\rt_s"), ("a\nb", r"a\nb"), ("a\u2028b", r"a\u2028b")]
+    ("key", "expected"), [("st\rt_s", r"st\rt_s"), ("a\nb", r"a\nb"), ("a\u2028b", r"a\u2028b")]
 )
-def test_a_key_that_would_break_the_line_is_escaped(key: str, shown: str) -> None:
+def test_a_key_that_would_break_the_line_is_escaped(key: str, expected: str) -> None:
     scenario = {
         "duration_s": 1,
         "links": {"a": {"rate_mbps": 1, "delay_ms": 1}},
@@ -21,11 +21,11 @@ def test_a_key_that_would_break_the_line_is_escaped(key: str, shown: str) -> Non
     }
     with pytest.raises(InputError) as caught:
         parse(scenario, "x.yaml")
-    assert str(caught.value).startswith(f"x.yaml: flows.0.{shown}: unknown key (")
+    assert str(caught.value).startswith(f"x.yaml: flows.0.{expected}: unknown key (")
 
 
 @pytest.mark.parametrize(
-    ("link", "told"),
+    ("link", "expected"),
     [
         ({"rate_mpbs": 1, "delay_ms": 1}, "links.a.rate_mpbs: unknown key (nearest: rate_mbps)"),
         ({"rate_mbps": 1, "delay_ms": 1, "xyz": 1}, "links.a.xyz: unknown key (there are: rate_mbps, "),
@@ -35,11 +35,11 @@ def test_a_key_that_would_break_the_line_is_escaped(key: str, shown: str) -> Non
         ),
     ],
 )
-def test_an_unknown_key_is_answered_by_the_nearest_right_ones(link: dict[str, object], told: str) -> None:
+def test_an_unknown_key_is_answered_by_the_nearest_right_ones(link: dict[str, object], expected: str) -> None:
     scenario = {"duration_s": 1, "links": {"a": link}, "flows": [{"scheme": "cubic", "route": ["a"]}]}
     with pytest.raises(InputError) as caught:
         parse(scenario, "x.yaml")
-    assert str(caught.value).startswith(f"x.yaml: {told}")
+    assert str(caught.value).startswith(f"x.yaml: {expected}")
 
 
 def raises(error: BaseException) -> Callable[[], int]:

@@ -33,8 +33,8 @@ def holder(tmp_path):
 
 
 def test_the_second_is_told_who_has_it_in_one_line(holder, tmp_path):
-    told = rf"out: --out: another process \({holder.pid} on "
-    with pytest.raises(InputError, match=told) as raised, lock.held(tmp_path / "out"):
+    message = rf"out: --out: another process \({holder.pid} on "
+    with pytest.raises(InputError, match=message) as raised, lock.held(tmp_path / "out"):
         pass
     assert "\n" not in str(raised.value)
 

@@ -6,7 +6,7 @@ from leogym.common.errors import InputError
 
 def test_a_machine_runs_at_least_one_job_and_no_more_than_cores_take_turns_at() -> None:
     assert machine.most_at_a_time(1 << 60) == 1
-    assert machine.most_at_a_time(1) == machine.TURNS * machine.cores()
+    assert machine.most_at_a_time(1) == machine.MAX_JOBS_PER_CORE * machine.cores()
 
 
 def test_more_than_memory_holds_is_refused_with_the_number_it_holds(
@@ -26,6 +26,6 @@ def test_the_memory_of_a_control_group_counts(monkeypatch: pytest.MonkeyPatch, t
     (tmp_path / "max").write_text("max\n")
     (tmp_path / "limit").write_text("123456789\n")
     monkeypatch.setattr(machine, "_CGROUP_LIMITS", (str(tmp_path / "max"), str(tmp_path / "none")))
-    whole = machine.memory_bytes()
+    available = machine.memory_bytes()
     monkeypatch.setattr(machine, "_CGROUP_LIMITS", (str(tmp_path / "max"), str(tmp_path / "limit")))
-    assert machine.memory_bytes() == 123456789 < whole
+    assert machine.memory_bytes() == 123456789 < available

@@ -1,4 +1,4 @@
-from leogym.common.nearest import instead, nearest
+from leogym.common.nearest import nearest, suggest_names
 
 NAMES = ["leo-single", "leo-pair", "static-100-cubic", "geo", "São Paulo"]
 
@@ -15,7 +15,7 @@ def test_case_accents_and_underscores_do_not_matter() -> None:
 
 def test_a_message_lists_few_names_and_says_where_many_are() -> None:
     listed = "there are: leo-single, leo-pair, static-100-cubic, geo, São Paulo"
-    assert instead("leo-pairs", NAMES) == f"(nearest: leo-pair, leo-single; {listed})"
+    assert suggest_names("leo-pairs", NAMES) == f"(nearest: leo-pair, leo-single; {listed})"
     many = [f"suite-{number}" for number in range(40)]
-    assert instead("suite-7x", many, "leogym x --list").endswith("; all 40: leogym x --list)")
-    assert instead("quantum", many, "leogym x --list") == "(all 40: leogym x --list)"
+    assert suggest_names("suite-7x", many, "leogym x --list").endswith("; all 40: leogym x --list)")
+    assert suggest_names("quantum", many, "leogym x --list") == "(all 40: leogym x --list)"

@@ -53,7 +53,7 @@ def test_a_folder_of_each_content_is_refused_for_all_others(content: str, tmp_pa
         assert output_folder.content_of(folder) == content
         output_folder.require(folder, content)
         for other in output_folder.MARKS.keys() - {content}:
-            with pytest.raises(InputError, match=f"holds {content}: {other} needs a folder of its own"):
+            with pytest.raises(InputError, match=f"holds {content}: {other} needs a separate folder"):
                 output_folder.require(folder, other)
         mark.unlink()
         for other in output_folder.MARKS:

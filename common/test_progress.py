@@ -9,35 +9,35 @@ from leogym.common.progress import Progress
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
-    written = io.StringIO()
-    monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=written, width=100))
-    return written
+def stderr(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    output = io.StringIO()
+    monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=output, width=100))
+    return output
 
 
-def test_a_log_gets_a_line_for_each_tenth(told: io.StringIO) -> None:
-    with Progress("reading x", 100, quiet_s=0.0) as shown:
+def test_a_log_gets_a_line_for_each_tenth(stderr: io.StringIO) -> None:
+    with Progress("reading x", 100, quiet_s=0.0) as bar:
         for _ in range(100):
-            shown.advance(1)
-    assert told.getvalue().splitlines() == [f"reading x: {10 * part} %" for part in range(1, 11)]
+            bar.advance(1)
+    assert stderr.getvalue().splitlines() == [f"reading x: {10 * part} %" for part in range(1, 11)]
 
 
-def test_a_short_job_prints_nothing(told: io.StringIO) -> None:
-    with Progress("reading x", 2) as shown:
-        shown.advance(2)
-    assert told.getvalue() == ""
+def test_a_short_job_prints_nothing(stderr: io.StringIO) -> None:
+    with Progress("reading x", 2) as bar:
+        bar.advance(2)
+    assert stderr.getvalue() == ""
 
 
 def test_a_long_job_prints_what_is_left_once_it_is_long(
-    told: io.StringIO, monkeypatch: pytest.MonkeyPatch
+    stderr: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
-    with Progress("building [x]", 10) as shown:
-        shown.advance(5)
-        now_s[0] = progress.QUIET_S
-        shown.advance(1)
-    assert told.getvalue() == "building [x]: 60 %\n"
+    with Progress("building [x]", 10) as bar:
+        bar.advance(5)
+        now_s[0] = progress.FIRST_LINE_DELAY_S
+        bar.advance(1)
+    assert stderr.getvalue() == "building [x]: 60 %\n"
 
 
 def test_a_terminal_gets_a_bar_that_it_loses_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,9 +45,9 @@ def test_a_terminal_gets_a_bar_that_it_loses_at_the_end(monkeypatch: pytest.Monk
     monkeypatch.setattr(
         progress, "Console", lambda stderr: Console(file=drawn, force_terminal=True, width=100, _environ={})
     )
-    monkeypatch.setattr(progress, "DRAWN_S", 0.0)
-    with Progress("building x", 10) as shown:
-        shown.advance(5)
+    monkeypatch.setattr(progress, "BAR_DELAY_S", 0.0)
+    with Progress("building x", 10) as bar:
+        bar.advance(5)
     assert "building x" in drawn.getvalue()
     assert "50%" in drawn.getvalue()
     assert drawn.getvalue().endswith("\x1b[2K")

@@ -75,8 +75,8 @@ def test_the_first_signal_ends_a_command_in_one_line_also_in_compiled_code(tmp_p
     """
     with started(tmp_path, body) as process:
         process.send_signal(number)
-        _, written = process.communicate(timeout=GUARD_S)
-    assert (process.returncode, written) == (128 + number, "interrupted: all is kept\n")
+        _, stderr = process.communicate(timeout=GUARD_S)
+    assert (process.returncode, stderr) == (128 + number, "interrupted: all is kept\n")
 
 
 def test_a_second_signal_ends_a_clean_up_at_once(tmp_path) -> None:
@@ -94,8 +94,8 @@ def test_a_second_signal_ends_a_clean_up_at_once(tmp_path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        _, written = process.communicate(timeout=GUARD_S)
-    assert (process.returncode, written) == (128 + signal.SIGTERM, "interrupted\n")
+        _, stderr = process.communicate(timeout=GUARD_S)
+    assert (process.returncode, stderr) == (128 + signal.SIGTERM, "interrupted\n")
 
 
 def test_a_command_with_handlers_of_its_own_ends_by_itself(tmp_path) -> None:
@@ -132,11 +132,11 @@ def test_a_pools_processes_end_with_their_parent_and_print_nothing(tmp_path, how
             os.killpg(process.pid, signal.SIGINT)
         else:
             process.send_signal(signal.SIGINT)
-        output, written = process.communicate(timeout=GUARD_S)  # until all have closed stdout and stderr
+        output, stderr = process.communicate(timeout=GUARD_S)  # until all have closed stdout and stderr
     if how == "killed":
-        assert "Traceback" not in written
+        assert "Traceback" not in stderr
     else:
-        assert (output, written) == ("", "interrupted\n")
+        assert (output, stderr) == ("", "interrupted\n")
     assert process.returncode == (-signal.SIGKILL if how == "killed" else 130)
 
 

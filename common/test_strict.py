@@ -16,7 +16,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "expected"),
     [
         ("1e9", "must be a number above 1e-6 and below 10,000,000, not 1e+09"),
         ("0", "must be a number above 1e-6 and below 10,000,000, not 0"),
@@ -25,11 +25,11 @@ GOOD = {
         ("true", "must be a number above 1e-6 and below 10,000,000, not True"),
     ],
 )
-def test_a_rate_out_of_range_is_answered_by_the_range(value: str, told: str) -> None:
+def test_a_rate_out_of_range_is_answered_by_the_range(value: str, expected: str) -> None:
     links = yaml_text.parse(f"l: {{rate_mbps: {value}, delay_ms: 1}}", "x.yaml")
     with pytest.raises(InputError) as caught:
         scenario.parse({**GOOD, "links": links}, "x.yaml")
-    assert str(caught.value) == f"x.yaml: links.l.rate_mbps: {told}"
+    assert str(caught.value) == f"x.yaml: links.l.rate_mbps: {expected}"
 
 
 def _ranges() -> list[tuple[type[Strict], str]]:

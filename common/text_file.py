@@ -40,7 +40,7 @@ def decode(data: bytes, source: str) -> str:
 
 
 def is_file(text: str) -> bool:
-    """Return whether ``text`` is the path of a file; not if it is too long or otherwise no path."""
+    """Return whether ``text`` is the path of a file; False for text that cannot be a path."""
     try:
         return Path(text).is_file()
     except OSError:

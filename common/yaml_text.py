@@ -102,8 +102,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 for _tag, _pattern in (("int", _INTEGER), ("float", _FLOAT)):
-    _whole = re.compile(f"(?:{_pattern.pattern})$")
-    _Dumper.add_implicit_resolver(_CORE + _tag, _whole, list(_FIRST_OF_NUMBERS))
+    _full_pattern = re.compile(f"(?:{_pattern.pattern})$")
+    _Dumper.add_implicit_resolver(_CORE + _tag, _full_pattern, list(_FIRST_OF_NUMBERS))
 
 
 class _Document:
@@ -216,8 +216,8 @@ class _Document:
             raise self._error(event, "a list or mapping cannot be a key")
         key = self._value(event)
         if not isinstance(key, str):
-            shown = event.value if isinstance(event, events.ScalarEvent) else str(key)
-            raise self._error(event, f"the key {shown or 'null'} is no text: put it in quotes")
+            name = event.value if isinstance(event, events.ScalarEvent) else str(key)
+            raise self._error(event, f"the key {name or 'null'} is no text: put it in quotes")
         return key
 
     def _scalar(self, event: Any) -> Any:
@@ -226,13 +226,13 @@ class _Document:
             return self._plain(event, text) if event.implicit[0] else text
         if tag in ("!", f"{_CORE}str"):
             return text
-        wanted = _TYPES.get(tag.removeprefix(_CORE))
-        if wanted is None or not tag.startswith(_CORE):
+        type_ = _TYPES.get(tag.removeprefix(_CORE))
+        if type_ is None or not tag.startswith(_CORE):
             raise self._error(event, f"{tag}: unknown tag: delete it")
         value = self._plain(event, text)
-        if wanted is float and type(value) is int:
+        if type_ is float and type(value) is int:
             value = float(value)
-        if type(value) is not wanted:
+        if type(value) is not type_:
             raise self._error(event, f"{_shortened(text)} is no !!{tag.removeprefix(_CORE)}")
         return value
 

@@ -4,7 +4,7 @@
 """
 
 from leogym.common.errors import InputError
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 from leogym.configs import named_scenarios, sampling, suite
 from leogym.configs.named_scenarios import scenarios as scenarios
 from leogym.configs.suite import LISTED_BY, Suite
@@ -18,7 +18,7 @@ def known() -> list[str]:
 def unknown(name: str, source: str) -> InputError:
     """Return the error for a ``name`` that is neither a file nor in this namespace."""
     return InputError(
-        f"{source}: {name!r}: neither a file nor a known name {instead(name, known(), LISTED_BY)}"
+        f"{source}: {name!r}: neither a file nor a known name {suggest_names(name, known(), LISTED_BY)}"
     )
 
 
@@ -33,6 +33,6 @@ def as_suite(name: str) -> Suite:
     if not named_scenarios.is_known(name):
         raise InputError(
             f"{name}: no suite or scenario has this name "
-            f"{instead(name, [*suite.shipped(), *scenarios()], LISTED_BY)}"
+            f"{suggest_names(name, [*suite.shipped(), *scenarios()], LISTED_BY)}"
         )
     return named_scenarios.load(name)

@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from leogym.common.errors import InputError, one_line
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 from leogym.common.strict import Probability, Range, Strict
 from leogym.configs import named_scenarios
 from leogym.configs.scenario import Delay, Duration, Rate
@@ -296,7 +296,7 @@ def parse(data: Any, source: str) -> Ranges:
     if isinstance(data, dict) and data.get("sampler") not in (*_SAMPLERS, "named"):
         raise InputError(
             f"{source}: sampler: unknown sampler {data.get('sampler')!r} "
-            f"{instead(str(data.get('sampler')), _SAMPLERS)}"
+            f"{suggest_names(str(data.get('sampler')), _SAMPLERS)}"
         )
     try:
         return TypeAdapter(Sampling).validate_python(data)

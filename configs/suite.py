@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from leogym.common import text_file, yaml_text
 from leogym.common.errors import InputError, one_line
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 from leogym.common.strict import NonNegative, Positive, Range, Strict
 from leogym.configs import arithmetic, scenario
 from leogym.configs.scenario import Scenario
@@ -342,7 +342,7 @@ def load(name: str) -> Suite:
     """
     if not is_file(name):
         if name not in shipped():
-            raise InputError(f"{name}: no suite has this name {instead(name, shipped(), LISTED_BY)}")
+            raise InputError(f"{name}: no suite has this name {suggest_names(name, shipped(), LISTED_BY)}")
         file = f"configs/suites/{name}.yaml"
         return parse(yaml_text.read(FOLDER / f"{name}.yaml"), file).model_copy(update={"file": file})
     data = yaml_text.read(Path(name))

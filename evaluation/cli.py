@@ -11,7 +11,7 @@ from typing import Any
 import leosim
 
 from leogym.common import lock, output_folder, signals
-from leogym.common.atomic import FULL, write_atomically
+from leogym.common.atomic import DISK_FULL_ERRORS, write_atomically
 from leogym.common.cluster import joining
 from leogym.common.command_line import OneLineParser, as_folder
 from leogym.common.errors import InputError, reports_input_errors
@@ -185,7 +185,7 @@ def run(arguments: Sequence[str], program: str = PROGRAM) -> int:
         try:
             path, results = evaluated(folder, runs, described, needed, options, kept)
         except OSError as error:
-            if error.errno not in FULL:
+            if error.errno not in DISK_FULL_ERRORS:
                 raise
             why = f"cannot be written: {os.strerror(error.errno)}"
             raise InputError(f"{folder}: {why}: recorded runs are kept; continue with --resume") from None

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from leogym.results.intervals import Interval
 
 RESAMPLES = 1999
-TRIMMED = 0.25
+TRIMMED_SHARE = 0.25
 """Share of the values that the interquartile mean leaves out at either end."""
 Strata = Mapping[str, Sequence[float]]
-"""Values by stratum, at least one each."""
+"""Values by stratum, at least one value each."""
 Statistic = Callable[..., NDArray[np.float64]]
-"""Of one array (…, n) per stratum, over the last axis."""
+"""Takes one array (…, n) per stratum and reduces the last axis."""
 
 
 def interquartile_mean(values: ArrayLike, axis: int = -1) -> NDArray[np.float64]:
@@ -28,13 +28,13 @@ def interquartile_mean(values: ArrayLike, axis: int = -1) -> NDArray[np.float64]
     """
     from scipy import stats  # here, because it takes a second to import
 
-    return stats.trim_mean(np.asarray(values, dtype=float), TRIMMED, axis=axis)
+    return stats.trim_mean(np.asarray(values, dtype=float), TRIMMED_SHARE, axis=axis)
 
 
 def worst_quarter(values: ArrayLike, axis: int = -1) -> NDArray[np.float64]:
-    """Return the mean of the ceil(n / 4) smallest values: what the interquartile mean does not show."""
+    """Return the mean of the ceil(n / 4) smallest values, which the interquartile mean omits."""
     data = np.sort(np.asarray(values, dtype=float), axis=axis)
-    count = math.ceil(data.shape[axis] * TRIMMED)
+    count = math.ceil(data.shape[axis] * TRIMMED_SHARE)
     return np.take(data, np.arange(count), axis=axis).mean(axis=axis)
 
 
@@ -52,23 +52,28 @@ def stratified_interval(strata: Strata, statistic: Statistic, seed: int) -> Inte
 
     data = [np.asarray(values, dtype=float) for values in strata.values()]
     value, n = float(statistic(*data)), sum(map(len, data))
-    if all(len(one) < 2 for one in data):
+    if all(len(values) < 2 for values in data):
         return Interval(value, math.nan, math.nan, n)
-    # scipy resamples each sample on its own, which is what a stratified bootstrap does. It refuses a single
-    # value, which is its only resample: twice the value has the same statistics of resamples.
-    if any(len(one) < 2 for one in data):
-        alone = [len(one) < 2 for one in data]
-        data = [np.repeat(one, 2) if single else one for one, single in zip(data, alone, strict=True)]
+    # scipy resamples each sample separately, as a stratified bootstrap does, and refuses a single value.
+    # The value twice has the same resampled statistics, because a single value is its only resample.
+    if any(len(values) < 2 for values in data):
+        has_one_value = [len(values) < 2 for values in data]
+        data = [
+            np.repeat(values, 2) if is_single else values
+            for values, is_single in zip(data, has_one_value, strict=True)
+        ]
 
         def measured(*samples: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-            kept = (x[..., :1] if single else x for x, single in zip(samples, alone, strict=True))
-            return statistic(*kept)
+            resamples = (
+                x[..., :1] if is_single else x for x, is_single in zip(samples, has_one_value, strict=True)
+            )
+            return statistic(*resamples)
     else:
 
         def measured(*samples: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
             return statistic(*samples)
 
-    found = stats.bootstrap(
+    bounds = stats.bootstrap(
         data,
         measured,
         n_resamples=RESAMPLES,
@@ -77,27 +82,27 @@ def stratified_interval(strata: Strata, statistic: Statistic, seed: int) -> Inte
         axis=-1,
         rng=np.random.default_rng(seed),
     ).confidence_interval
-    return Interval(value, float(found.low), float(found.high), n)
+    return Interval(value, float(bounds.low), float(bounds.high), n)
 
 
-def improvement(ours: Strata, theirs: Strata) -> float:
-    """Return the probability that a run of ours is better than one of theirs, of the same stratum.
+def improvement(first: Strata, second: Strata) -> float:
+    """Return the probability that a run of ``first`` beats a run of ``second`` in the same stratum.
 
-    The mean over strata of the Mann-Whitney statistic; ties count half. Larger values are better.
+    It is the mean over strata of the Mann-Whitney statistic; ties count half. Larger values are better.
 
     Raises:
         ValueError: the strata's names differ.
     """
     from scipy import stats
 
-    if ours.keys() != theirs.keys() or not ours:
-        raise ValueError("strata: both must have the same ones, at least one")
-    found = [
-        float(stats.mannwhitneyu(ours[name], theirs[name], method="asymptotic").statistic)
-        / (len(ours[name]) * len(theirs[name]))
-        for name in ours
+    if first.keys() != second.keys() or not first:
+        raise ValueError("strata: both arguments must have the same strata, at least one")
+    probabilities = [
+        float(stats.mannwhitneyu(first[name], second[name], method="asymptotic").statistic)
+        / (len(first[name]) * len(second[name]))
+        for name in first
     ]
-    return sum(found) / len(found)
+    return sum(probabilities) / len(probabilities)
 
 
 def performance_profile(strata: Strata, thresholds: ArrayLike) -> NDArray[np.float64]:

@@ -24,9 +24,9 @@ def updated(text: str) -> str:
     """
     for table in leosim.run_log_columns():
         begin, end = BEGIN.format(table=table), END.format(table=table)
-        before, found, rest = text.partition(begin)
-        _, ended, after = rest.partition(end)
-        if not (found and ended):
+        before, begin_marker, remainder = text.partition(begin)
+        _, end_marker, after = remainder.partition(end)
+        if not (begin_marker and end_marker):
             raise ValueError(f"the page lacks the markers {begin} and {end}")
         text = f"{before}{begin}\n{markdown(table)}\n{end}{after}"
     return text

@@ -28,8 +28,8 @@ class Interval:
 
 def interval(values: list[float], seed: int) -> Interval:
     """Return the interval of one quantity from one value per repeat; see `intervals`."""
-    [found] = intervals([values], seed)
-    return found
+    [result] = intervals([values], seed)
+    return result
 
 
 def median_interval(values: list[float], seed: int) -> Interval:
@@ -43,10 +43,10 @@ def median_interval(values: list[float], seed: int) -> Interval:
     median, n = float(np.median(data)), len(data)
     if n == 1:
         return Interval(median, math.nan, math.nan, n)
-    found = stats.bootstrap(
+    bounds = stats.bootstrap(
         (data,), np.median, n_resamples=RESAMPLES, method="percentile", rng=np.random.default_rng(seed)
     ).confidence_interval
-    return Interval(median, float(found.low), float(found.high), n)
+    return Interval(median, float(bounds.low), float(bounds.high), n)
 
 
 def intervals(rows: list[list[float]], seed: int) -> list[Interval]:
@@ -104,16 +104,16 @@ def summarize(runs: pl.DataFrame) -> pl.DataFrame:
         starts = group["offset_s"].to_list()
         columns = group.select(names).to_dict(as_series=False)
         values = {name: _defined(column, starts) for name, column in columns.items()}
-        found: dict[str, Interval] = {}
-        for n in sorted({len(one) for one in values.values()} - {0}):
-            alike = [name for name, one in values.items() if len(one) == n]
-            found |= zip(
+        computed: dict[str, Interval] = {}
+        for n in sorted({len(sample) for sample in values.values()} - {0}):
+            alike = [name for name, sample in values.items() if len(sample) == n]
+            computed |= zip(
                 alike, intervals([values[name] for name in alike], seed_of(*map(str, key))), strict=True
             )
         rows += [
-            (*key, name, one.mean, one.low, one.high, one.n)
+            (*key, name, row.mean, row.low, row.high, row.n)
             for name in names
-            if (one := found.get(name)) is not None
+            if (row := computed.get(name)) is not None
         ]
     schema = {name: pl.String for name in SUMMARY_COLUMNS[:5]}
     schema |= {"mean": pl.Float64, "ci_low": pl.Float64, "ci_high": pl.Float64, "n": pl.Int64}
@@ -123,8 +123,8 @@ def summarize(runs: pl.DataFrame) -> pl.DataFrame:
 
 def _defined(column: Sequence[float | None], starts: Sequence[float]) -> list[float]:
     """Return the values that are defined, within their strata."""
-    both = [(one, start) for one, start in zip(column, starts, strict=True) if one is not None]
-    return within([one for one, _ in both], [start for _, start in both])
+    both = [(value, start) for value, start in zip(column, starts, strict=True) if value is not None]
+    return within([value for value, _ in both], [start for _, start in both])
 
 
 def values_by_run(runs: pl.DataFrame) -> pl.DataFrame:

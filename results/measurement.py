@@ -77,8 +77,8 @@ def ordered(table: str, columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rows(series: dict[str, Column], key: str, value: int) -> dict[str, Column]:
-    mine = series[key] == value
-    return {name: column[mine] for name, column in series.items()}
+    selected = series[key] == value
+    return {name: column[selected] for name, column in series.items()}
 
 
 def grouped(series: dict[str, Column], key: str, *names: str) -> Iterator[tuple[int, list[Column]]]:
@@ -104,8 +104,8 @@ class Window(NamedTuple):
         time_s = np.clip(time_s, self.begin_s, self.end_s)
         if self.every_s is None:
             return time_s
-        whole, rest = np.divmod(time_s, self.every_s)
-        return whole * self.first_s + np.minimum(rest, self.first_s)
+        periods, within_s = np.divmod(time_s, self.every_s)
+        return periods * self.first_s + np.minimum(within_s, self.first_s)
 
 
 class StepMean:

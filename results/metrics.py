@@ -180,14 +180,14 @@ ORACLE_SHARE = Metric(
     "%",
     1,
     "higher",
-    "Power over the mean power of the scheme oracle, which knows its path, in the same scenario. A path on "
-    "which nobody reaches a power of 1 is read by it.",
+    "Power over the mean power of the scheme oracle, which knows its path, in the same scenario. Use it on "
+    "paths where even the oracle cannot reach a power of 1.",
     scale=100.0,
 )
 """A metric of ``summary.csv`` alone, for scenarios that the oracle also ran."""
 
-WHOLE = ("utilization", "goodput_ratio", "jain", "shared_delay_inflation")
-"""Metrics of a whole run, over the window in which all flows run."""
+SHARED_METRICS = ("utilization", "goodput_ratio", "jain", "shared_delay_inflation")
+"""Metrics of a run's flows together, over the window in which all flows run."""
 
 
 def flow_rows(
@@ -209,12 +209,12 @@ def flow_rows(
         compare: which flows are compared, and when.
     """
     window = shared_window_s(measurement.flows, fairness_last_s)
-    whole = run_metrics(measurement, scenario, window, parts, compare)
+    shared_metrics = run_metrics(measurement, scenario, window, parts, compare)
     shares = scheme_shares(measurement, window, parts)
     rows, columns = [], COLUMNS["flows"].items()
     for flow in measurement.flows:
         row = {name: _number(flow[name]) if kind == "f64" else flow[name] for name, kind in columns}
-        rows.append(row | whole | {"share": shares.get(flow["scheme"])})
+        rows.append(row | shared_metrics | {"share": shares.get(flow["scheme"])})
     return rows
 
 
@@ -239,17 +239,17 @@ def run_metrics(
     parts: Parts | None = None,
     compare: Compare = ALL,
 ) -> dict[str, float | None]:
-    """Return the metrics `WHOLE` of a run, over ``window_s``.
+    """Return the metrics `SHARED_METRICS` of a run, over ``window_s``.
 
     Goodput ratio and Jain's index compare only backlogged flows, if there are any.
     """
     if window_s is None:
-        return dict.fromkeys(WHOLE)
+        return dict.fromkeys(SHARED_METRICS)
     window = Window(*window_s, compare.every_s, compare.first_s)
     compared = _without_end(measurement.flows)
     goodputs = flow_goodputs_mbps(measurement, window, compared, parts)
-    others = {flow["flow"] for flow in measurement.flows} - {flow["flow"] for flow in compared}
-    total = sum(goodputs) + (_total_mbps(measurement, window, others, parts) if others else 0.0)
+    transfers = {flow["flow"] for flow in measurement.flows} - {flow["flow"] for flow in compared}
+    total = sum(goodputs) + (_total_mbps(measurement, window, transfers, parts) if transfers else 0.0)
     groups = sharing_groups(scenario, window) if compare.apart else [list(range(len(scenario.flows)))]
     capacity = shared_capacity_mbps(measurement, scenario, window, parts, groups)
     together = [[goodputs[flow] for flow in group] for group in groups] if compare.apart else [goodputs]
@@ -277,8 +277,8 @@ def scheme_shares(
         compared, flow_goodputs_mbps(measurement, window_s, compared, parts), strict=True
     ):
         totals[flow["scheme"]] = totals.get(flow["scheme"], 0.0) + goodput
-    whole = sum(totals.values())
-    return {scheme: total / whole for scheme, total in totals.items()} if whole > 0 else {}
+    overall = sum(totals.values())
+    return {scheme: total / overall for scheme, total in totals.items()} if overall > 0 else {}
 
 
 def goodput_ratio(goodputs: list[float]) -> float | None:
@@ -289,9 +289,9 @@ def goodput_ratio(goodputs: list[float]) -> float | None:
 
 
 def ratio_to_others(goodputs: list[float], flow: int) -> float | None:
-    """Return one flow's goodput over the highest of the others; None without others, or if theirs are 0.
+    """Return a flow's goodput over the highest goodput of the other flows.
 
-    Also None if a goodput is unknown (NaN).
+    None without other flows, if all other goodputs are 0, or if a goodput is unknown (NaN).
     """
     highest = max((x for index, x in enumerate(goodputs) if index != flow), default=0.0)
     return goodputs[flow] / highest if np.isfinite(goodputs).all() and highest > 0 else None
@@ -312,7 +312,7 @@ def sharing_groups(scenario: Scenario, window_s: Span) -> list[list[int]]:
     """Return groups of flows that share links in a window, directly or through other flows."""
     groups: list[tuple[list[int], set[str]]] = []
     for index in range(len(scenario.flows)):
-        members, links = [index], set().union(*_crossed(scenario, index, window_s))
+        members, links = [index], set().union(*_links_by_route(scenario, index, window_s))
         apart = []
         for group in groups:
             if links & group[1]:
@@ -333,14 +333,14 @@ def _inflation(
             if flow in means:
                 inflation = np.full(len(base), np.nan)
                 means[flow].add(end_s, np.divide(rtt, base, out=inflation, where=base > 0))
-    found = [mean for one in means.values() if np.isfinite(mean := one.mean())]
-    return sum(found) / len(found) if found else float("nan")
+    inflations = [mean for step_mean in means.values() if np.isfinite(mean := step_mean.mean())]
+    return sum(inflations) / len(inflations) if inflations else float("nan")
 
 
 def _mean(values: list[float | None]) -> float | None:
     """Return the mean of the values that are not None; None without any."""
-    found = [value for value in values if value is not None]
-    return sum(found) / len(found) if found else None
+    defined = [value for value in values if value is not None]
+    return sum(defined) / len(defined) if defined else None
 
 
 def _without_end(flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -353,9 +353,9 @@ def _total_mbps(measurement: Measurement, window_s: Span, flows: set[int], parts
     mean = StepMean(window_s)
     for part in parts() if parts else [measurement]:
         series, grid_s = part.flow_series, part.of_link(0)["time_s"]
-        mine = np.isin(series["flow"], list(flows))
-        step = np.searchsorted(grid_s, series["time_s"][mine])
-        mean.add(grid_s, np.bincount(step, weights=series["goodput_mbps"][mine], minlength=len(grid_s)))
+        selected = np.isin(series["flow"], list(flows))
+        step = np.searchsorted(grid_s, series["time_s"][selected])
+        mean.add(grid_s, np.bincount(step, weights=series["goodput_mbps"][selected], minlength=len(grid_s)))
     return mean.mean()
 
 
@@ -384,11 +384,11 @@ def shared_capacity_mbps(
     """Return the mean capacity of the flows' common bottleneck over a window; outages count as zero.
 
     It is the minimum over links that every flow crosses throughout; None without such a link. For groups of
-    flows from `sharing_groups`, it is the sum of theirs.
+    flows from `sharing_groups`, it is the sum over the groups.
     """
     groups = groups or [list(range(len(scenario.flows)))]
     common = [
-        set.intersection(*(route for flow in group for route in _crossed(scenario, flow, window_s)))
+        set.intersection(*(route for flow in group for route in _links_by_route(scenario, flow, window_s)))
         for group in groups
     ]
     names = measurement.link_names
@@ -398,20 +398,20 @@ def shared_capacity_mbps(
             if link in means:
                 means[link].add(end_s, capacity)
     mbps = {names[link]: mean.mean() for link, mean in means.items()}
-    least = [min((mbps[link] for link in links if link in mbps), default=None) for links in common]
-    return None if None in least else sum(one for one in least if one is not None)
+    capacities = [min((mbps[link] for link in links if link in mbps), default=None) for links in common]
+    return None if None in capacities else sum(capacity for capacity in capacities if capacity is not None)
 
 
-def _crossed(scenario: Scenario, index: int, window_s: Span) -> list[set[str]]:
+def _links_by_route(scenario: Scenario, index: int, window_s: Span) -> list[set[str]]:
     """Return the links, as in the run log, of each route that a flow's data takes in a window."""
     flow = scenario.flows[index]
     events = [event for event in scenario.events if index in event.reroute.flows]
     events.sort(key=lambda event: event.at_s)
-    taken = [(0.0, flow.route), *((event.at_s, event.reroute.route) for event in events)]
-    ends = [*(at_s for at_s, _ in taken[1:]), math.inf]
+    routes = [(0.0, flow.route), *((event.at_s, event.reroute.route) for event in events)]
+    ends = [*(at_s for at_s, _ in routes[1:]), math.inf]
     return [
         _directed(flow, route)
-        for (at_s, route), end_s in zip(taken, ends, strict=True)
+        for (at_s, route), end_s in zip(routes, ends, strict=True)
         if at_s < window_s[1] and end_s > window_s[0]
     ]
 

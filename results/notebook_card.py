@@ -61,7 +61,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str | Markup]]) -> str:
     head = "".join(f"<th>{html.escape(name)}</th>" for name in header)
     body = "".join(
         "<tr>"
-        + "".join(f"<td>{one.text if isinstance(one, Markup) else html.escape(one)}</td>" for one in row)
+        + "".join(f"<td>{cell.text if isinstance(cell, Markup) else html.escape(cell)}</td>" for cell in row)
         + "</tr>\n"
         for row in rows
     )

@@ -97,13 +97,13 @@ def commit() -> str | None:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of all distributions in `PACKAGES`."""
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = "absent"
-    return found
+            installed[name] = "absent"
+    return installed
 
 
 def _git(*arguments: str) -> str | None:

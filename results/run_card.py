@@ -63,24 +63,24 @@ def _panel(run: Measurement) -> Panel:
         for axes in (rate, rtt):
             axes.set_ylim(bottom=0)
         legend_above(figure, handles)
-    told = ", ".join(f"{flow} {scheme}" for flow, scheme in schemes.items() if flow < SHOWN_FLOWS)
-    return Panel("run", f"goodput and RTT over time of flows {told}", figure)
+    labels = ", ".join(f"{flow} {scheme}" for flow, scheme in schemes.items() if flow < SHOWN_FLOWS)
+    return Panel("run", f"goodput and RTT over time of flows {labels}", figure)
 
 
 def _line(axes: Axes, time_s: Column, values: Column, color: str, width: float = 1.1) -> None:
     """Draw a series, as means over equal numbers of rows if there are more than the screen shows."""
     size = -(-len(time_s) // _POINTS)
     starts = np.arange(0, len(time_s), size)
-    known = np.isfinite(values.astype(float))
-    total = np.add.reduceat(np.where(known, values, 0.0), starts)
-    count = np.add.reduceat(known.astype(float), starts)
+    finite = np.isfinite(values.astype(float))
+    total = np.add.reduceat(np.where(finite, values, 0.0), starts)
+    count = np.add.reduceat(finite.astype(float), starts)
     mean = np.divide(total, count, out=np.full(len(starts), np.nan), where=count > 0)
     axes.plot(time_s[starts], mean, color=color, linewidth=width)
 
 
 def _flows(run: Measurement) -> str:
     metrics = [METRICS[name] for name in _COLUMNS]
-    header = ["flow", *(one.label + (f" ({one.unit})" if one.unit else "") for one in metrics)]
+    header = ["flow", *(metric.label + (f" ({metric.unit})" if metric.unit else "") for metric in metrics)]
     rows = [
         [f"{flow['flow']}: {flow['scheme']}", *(_shown(flow, name) for name in _COLUMNS)]
         for flow in run.flows[:SHOWN_ROWS]

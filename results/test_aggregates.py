@@ -21,7 +21,7 @@ strata = st.dictionaries(st.sampled_from("abc"), values, min_size=1)
 
 
 def mean_of_means(*samples):
-    return np.mean([one.mean(axis=-1) for one in samples], axis=0)
+    return np.mean([sample.mean(axis=-1) for sample in samples], axis=0)
 
 
 @few
@@ -43,25 +43,30 @@ def test_the_interquartile_mean_ignores_a_run_that_failed_and_the_worst_quarter_
 def test_the_stratified_interval_is_that_of_a_plain_loop_over_strata() -> None:
     rng = np.random.default_rng(1)
     data = {"a": rng.normal(0, 1, 40), "b": rng.normal(5, 2, 25)}
-    found = stratified_interval({name: one.tolist() for name, one in data.items()}, mean_of_means, seed=7)
+    result = stratified_interval(
+        {name: sample.tolist() for name, sample in data.items()}, mean_of_means, seed=7
+    )
     draws = np.random.default_rng(2)
-    naive = [np.mean([draws.choice(one, len(one)).mean() for one in data.values()]) for _ in range(RESAMPLES)]
+    naive = [
+        np.mean([draws.choice(sample, len(sample)).mean() for sample in data.values()])
+        for _ in range(RESAMPLES)
+    ]
     low, high = np.percentile(naive, [2.5, 97.5])
-    assert found.n == 65
-    assert found.mean == pytest.approx(np.mean([one.mean() for one in data.values()]))
-    assert found.low == pytest.approx(low, abs=0.05)
-    assert found.high == pytest.approx(high, abs=0.05)
+    assert result.n == 65
+    assert result.mean == pytest.approx(np.mean([sample.mean() for sample in data.values()]))
+    assert result.low == pytest.approx(low, abs=0.05)
+    assert result.high == pytest.approx(high, abs=0.05)
     # Resampling over both at once, without strata, would give an interval twice as wide.
-    assert found.high - found.low < 1.1
+    assert result.high - result.low < 1.1
 
 
 def test_the_same_seed_gives_the_same_interval_and_one_run_a_stratum_gives_none() -> None:
     data = {"a": [1.0, 2.0, 4.0], "b": [3.0]}
     assert stratified_interval(data, mean_of_means, 3) == stratified_interval(data, mean_of_means, 3)
-    found = stratified_interval({"a": [1.0], "b": [3.0]}, mean_of_means, 3)
-    assert found.mean == 2.0
-    assert math.isnan(found.low)
-    assert math.isnan(found.high)
+    result = stratified_interval({"a": [1.0], "b": [3.0]}, mean_of_means, 3)
+    assert result.mean == 2.0
+    assert math.isnan(result.low)
+    assert math.isnan(result.high)
 
 
 def test_a_stratum_of_one_run_adds_its_value_and_no_width() -> None:
@@ -73,17 +78,18 @@ def test_a_stratum_of_one_run_adds_its_value_and_no_width() -> None:
 
 @few
 @given(strata, st.data())
-def test_the_probability_of_improvement_counts_all_pairs_of_a_stratum(ours, data) -> None:
-    theirs = {name: data.draw(values) for name in ours}
+def test_the_probability_of_improvement_counts_all_pairs_of_a_stratum(first, data) -> None:
+    second = {name: data.draw(values) for name in first}
     naive = statistics.fmean(
-        statistics.fmean((x > y) + 0.5 * (x == y) for x in ours[name] for y in theirs[name]) for name in ours
+        statistics.fmean((x > y) + 0.5 * (x == y) for x in first[name] for y in second[name])
+        for name in first
     )
-    assert improvement(ours, theirs) == pytest.approx(naive)
-    assert improvement(ours, theirs) + improvement(theirs, ours) == pytest.approx(1)
+    assert improvement(first, second) == pytest.approx(naive)
+    assert improvement(first, second) + improvement(second, first) == pytest.approx(1)
 
 
 def test_strata_that_differ_are_refused() -> None:
-    with pytest.raises(ValueError, match="must have the same ones"):
+    with pytest.raises(ValueError, match="must have the same strata"):
         improvement({"a": [1.0]}, {"b": [1.0]})
 
 
@@ -91,6 +97,7 @@ def test_strata_that_differ_are_refused() -> None:
 @given(strata, st.lists(st.floats(-100, 100), min_size=1, max_size=5))
 def test_a_performance_profile_counts_the_runs_above_each_threshold(data, thresholds) -> None:
     naive = [
-        statistics.fmean(statistics.fmean(x > at for x in one) for one in data.values()) for at in thresholds
+        statistics.fmean(statistics.fmean(x > at for x in sample) for sample in data.values())
+        for at in thresholds
     ]
     assert performance_profile(data, thresholds) == pytest.approx(naive)

@@ -49,14 +49,14 @@ def _ranges(field: FieldInfo) -> Iterator[tuple[Range, bool]]:
         parts += get_args(part)
 
 
-def _bounds(range_: Range, whole: bool) -> set[float]:
+def _bounds(range_: Range, is_integer: bool) -> set[float]:
     """Return the smallest and the largest value in a range, and one."""
     bounds: set[float] = {bound for bound in (range_.ge, range_.le) if bound is not None}
     if range_.gt is not None:
-        bounds.add(range_.gt + 1 if whole else max(range_.gt * (1 + 1e-12), 1e-12))
+        bounds.add(range_.gt + 1 if is_integer else max(range_.gt * (1 + 1e-12), 1e-12))
     if range_.lt is not None:
-        bounds.add(range_.lt - 1 if whole else range_.lt * (1 - 1e-12))
-    return {int(bound) if whole else bound for bound in bounds} | {1}
+        bounds.add(range_.lt - 1 if is_integer else range_.lt * (1 - 1e-12))
+    return {int(bound) if is_integer else bound for bound in bounds} | {1}
 
 
 def _at_bounds(model: type[Strict], place: tuple[Any, ...], data: dict[str, Any], fields: Any = None) -> Any:
@@ -64,7 +64,7 @@ def _at_bounds(model: type[Strict], place: tuple[Any, ...], data: dict[str, Any]
     for name, field in model.model_fields.items():
         if fields is not None and name not in fields:
             continue
-        for bound in sorted({bound for found in _ranges(field) for bound in _bounds(*found)}):
+        for bound in sorted({bound for limits in _ranges(field) for bound in _bounds(*limits)}):
             case = copy.deepcopy(data)
             target: Any = case
             for part in place:
@@ -118,26 +118,26 @@ SHORT = [
 @pytest.mark.parametrize("data", [*FIELDS, *SHORT])
 def test_a_scenario_at_a_bound_runs_and_its_metrics_are_right_or_undefined(data):
     try:
-        wanted = scenario.parse(data, "case")
+        expected = scenario.parse(data, "case")
     except InputError:
         # Bounds of several fields may contradict each other, such as a start after the end.
         return
-    if wanted.duration_s > 1:
-        simulation = leosim.Simulation(wanted.to_json(), {})
+    if expected.duration_s > 1:
+        simulation = leosim.Simulation(expected.to_json(), {})
         simulation.advance(SHORT_S)
         assert simulation.time_s == pytest.approx(SHORT_S)
         return
-    [log] = leosim.run([wanted.to_json()], {})
+    [log] = leosim.run([expected.to_json()], {})
     for link in log.links:
         fates = ("delivered", "dropped", "lost", "queued", "in_flight")
         assert link["offered_packets"] == sum(link[f"{fate}_packets"] for fate in fates)
     for link, (end_s, delivered_mbps) in grouped(log.link_series, "link", "time_s", "delivered_mbps"):
-        assert end_s[-1] == pytest.approx(wanted.duration_s, abs=1e-9)
+        assert end_s[-1] == pytest.approx(expected.duration_s, abs=1e-9)
         megabits = float(np.diff(end_s, prepend=0.0) @ delivered_mbps)
         assert megabits * 1e6 / 8 == pytest.approx(log.links[link]["delivered_bytes"], rel=1e-6)
     if len(log.flows) > MANY:
         return
-    for row in flow_rows(Measurement.of(log), wanted, None):
+    for row in flow_rows(Measurement.of(log), expected, None):
         assert all(math.isfinite(value) for value in row.values() if isinstance(value, float)), row
         assert all(row[name] is None or -1e-9 <= row[name] <= 1 + A_PACKET for name in SHARES), row
 
@@ -156,8 +156,8 @@ def test_the_last_interval_of_a_series_ends_with_the_run():
 
 def test_a_path_without_delay_has_no_delay_inflation():
     [log] = leosim.run([json.dumps(_scenario(CUBIC, delay_ms=0))], {})
-    wanted = scenario.parse(_scenario(CUBIC, delay_ms=0), "case")
-    [row] = flow_rows(Measurement.of(log), wanted, None)
+    expected = scenario.parse(_scenario(CUBIC, delay_ms=0), "case")
+    [row] = flow_rows(Measurement.of(log), expected, None)
     assert row["rtt_mean_ms"] > 0
     assert row["base_rtt_mean_ms"] == 0
     assert [row[name] for name in ("delay_inflation", "power", "shared_delay_inflation")] == [None] * 3

@@ -18,10 +18,10 @@ def _mine(number):
 )
 def test_no_two_schemes_look_alike_with_or_without_colour(schemes):
     assert len(schemes) >= 32
-    found = looks(schemes)
-    assert len({(look.color, look.marker) for look in found.values()}) == len(schemes)
-    assert len({(look.marker, look.dash) for look in found.values()}) == len(schemes)
-    assert len({(look.color, look.dash, look.hatch) for look in found.values()}) == len(schemes)
+    scheme_looks = looks(schemes)
+    assert len({(look.color, look.marker) for look in scheme_looks.values()}) == len(schemes)
+    assert len({(look.marker, look.dash) for look in scheme_looks.values()}) == len(schemes)
+    assert len({(look.color, look.dash, look.hatch) for look in scheme_looks.values()}) == len(schemes)
 
 
 def test_a_scheme_looks_the_same_whoever_is_there():

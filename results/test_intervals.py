@@ -23,20 +23,20 @@ def rows(**columns: list[object]) -> pl.DataFrame:
 
 
 def test_one_value_has_a_mean_and_no_interval() -> None:
-    found = interval([3.0], seed=1)
-    assert (found.mean, found.n) == (3.0, 1)
-    assert math.isnan(found.low)
-    assert math.isnan(found.high)
+    result = interval([3.0], seed=1)
+    assert (result.mean, result.n) == (3.0, 1)
+    assert math.isnan(result.low)
+    assert math.isnan(result.high)
 
 
 def test_equal_values_have_an_interval_of_no_width() -> None:
-    found = interval([0.25] * 5, seed=1)
-    assert (found.mean, found.low, found.high, found.n) == (0.25, 0.25, 0.25, 5)
+    result = interval([0.25] * 5, seed=1)
+    assert (result.mean, result.low, result.high, result.n) == (0.25, 0.25, 0.25, 5)
 
 
 def test_two_values_have_an_interval_within_them() -> None:
-    found = interval([1.0, 2.0], seed=1)
-    assert 1.0 <= found.low <= found.mean == 1.5 <= found.high <= 2.0
+    result = interval([1.0, 2.0], seed=1)
+    assert 1.0 <= result.low <= result.mean == 1.5 <= result.high <= 2.0
 
 
 def test_the_same_values_and_seed_give_the_same_interval() -> None:
@@ -46,16 +46,16 @@ def test_the_same_values_and_seed_give_the_same_interval() -> None:
 
 def test_a_median_s_interval_does_not_reach_one_value_far_off() -> None:
     values = [*np.linspace(1.0, 2.0, 14), 100.0]
-    found = median_interval(values, seed=1)
-    assert found.mean == np.median(values)
-    assert 1.0 <= found.low < found.mean < found.high <= 2.0
+    result = median_interval(values, seed=1)
+    assert result.mean == np.median(values)
+    assert 1.0 <= result.low < result.mean < result.high <= 2.0
     assert math.isnan(median_interval([3.0], seed=1).low)
 
 
 def test_the_interval_covers_the_true_mean_about_as_often_as_it_says() -> None:
     rng = np.random.default_rng(0)
-    found = [interval(list(rng.normal(10.0, 2.0, 25)), seed=trial) for trial in range(100)]
-    covered = sum(one.low <= 10.0 <= one.high for one in found)
+    results = [interval(list(rng.normal(10.0, 2.0, 25)), seed=trial) for trial in range(100)]
+    covered = sum(result.low <= 10.0 <= result.high for result in results)
     assert 86 <= covered <= 99
 
 

@@ -89,10 +89,10 @@ def test_transfers_leave_the_shared_window_to_the_flows_without_end() -> None:
 def test_transfers_count_in_the_utilization_for_the_time_they_run() -> None:
     measurement = two_flows(6.0, 3.0)
     measurement.flows[1]["transfer_bytes"] = 2_250_000
-    found = run_metrics(measurement, TWO_FLOWS, (0.0, 10.0))
+    metrics = run_metrics(measurement, TWO_FLOWS, (0.0, 10.0))
     # 6 Mbit/s throughout, 3 Mbit/s for 6 of 10 s.
-    assert found["utilization"] == pytest.approx(0.78 / PAYLOAD_SHARE)
-    assert found["jain"] is None
+    assert metrics["utilization"] == pytest.approx(0.78 / PAYLOAD_SHARE)
+    assert metrics["jain"] is None
 
 
 def test_flows_that_never_meet_share_no_window() -> None:
@@ -114,8 +114,8 @@ def test_one_flow_is_compared_with_the_best_of_the_others_and_may_beat_them() ->
     assert ratio_to_others([60.0, 30.0, 10.0], 0) == 2.0
     assert ratio_to_others([1.0, 0.0], 0) is None
     assert ratio_to_others([1.0], 0) is None
-    found = run_metrics(two_flows(6.0, 3.0), TWO_FLOWS, (4.0, 10.0), compare=Compare(ratio_of=0))
-    assert found["goodput_ratio"] == pytest.approx(2.0)
+    metrics = run_metrics(two_flows(6.0, 3.0), TWO_FLOWS, (4.0, 10.0), compare=Compare(ratio_of=0))
+    assert metrics["goodput_ratio"] == pytest.approx(2.0)
 
 
 def test_jain_is_one_for_even_shares_and_one_over_n_for_a_monopoly() -> None:
@@ -138,10 +138,10 @@ def test_a_scheme_s_share_is_that_of_all_its_flows_where_several_schemes_meet() 
 
 
 def test_run_metrics_count_the_window_the_narrowest_common_link_and_its_payload() -> None:
-    found = run_metrics(two_flows(6.0, 3.0), TWO_FLOWS, (4.0, 10.0))
-    assert found["goodput_ratio"] == pytest.approx(0.5)
-    assert found["jain"] == pytest.approx(81 / 90)
-    assert found["utilization"] == pytest.approx(0.9 / PAYLOAD_SHARE)
+    metrics = run_metrics(two_flows(6.0, 3.0), TWO_FLOWS, (4.0, 10.0))
+    assert metrics["goodput_ratio"] == pytest.approx(0.5)
+    assert metrics["jain"] == pytest.approx(81 / 90)
+    assert metrics["utilization"] == pytest.approx(0.9 / PAYLOAD_SHARE)
 
 
 def test_flows_of_opposite_directions_share_no_bottleneck_and_backward_ones_the_reverse_link() -> None:
@@ -178,15 +178,15 @@ def test_flows_apart_are_judged_by_their_own_bottlenecks_and_meet_when_one_is_re
 
 
 def test_the_windows_delay_inflation_is_the_mean_of_the_flows_that_have_samples() -> None:
-    found = run_metrics(two_flows(6.0, 3.0), TWO_FLOWS, (4.0, 10.0))
-    assert found["shared_delay_inflation"] == pytest.approx((60 / 20 + 30 / 20) / 2)
+    metrics = run_metrics(two_flows(6.0, 3.0), TWO_FLOWS, (4.0, 10.0))
+    assert metrics["shared_delay_inflation"] == pytest.approx((60 / 20 + 30 / 20) / 2)
     last = run_metrics(two_flows(6.0, 3.0), TWO_FLOWS, (9.0, 10.0))
     assert last["shared_delay_inflation"] == pytest.approx(60 / 20)
 
 
 def test_an_outage_leaves_no_capacity_to_use() -> None:
-    found = run_metrics(two_flows(3.0, 3.0, down_s=3), TWO_FLOWS, (4.0, 10.0))
-    assert found["utilization"] == pytest.approx(6.0 / (5.0 * PAYLOAD_SHARE))
+    metrics = run_metrics(two_flows(3.0, 3.0, down_s=3), TWO_FLOWS, (4.0, 10.0))
+    assert metrics["utilization"] == pytest.approx(6.0 / (5.0 * PAYLOAD_SHARE))
 
 
 def test_what_a_run_does_not_define_is_none_and_never_nan() -> None:

@@ -8,14 +8,14 @@ from leogym.results import provenance
 
 
 def test_a_description_is_json_and_names_command_versions_seed_config_and_traces() -> None:
-    found = provenance.describe({"a": 1}, 7, {"b": "2", "a": "1"})
-    assert json.loads(json.dumps(found)) == found
-    assert found["config"] == {"a": 1}
-    assert found["seed"] == 7
-    assert found["build"] == leosim.BUILD
-    assert list(found["traces"]) == ["a", "b"]
-    assert found["versions"]["numpy"][0].isdigit()
-    assert {"python", "leogym", "leosim", "torch"} <= set(found["versions"])
+    record = provenance.describe({"a": 1}, 7, {"b": "2", "a": "1"})
+    assert json.loads(json.dumps(record)) == record
+    assert record["config"] == {"a": 1}
+    assert record["seed"] == 7
+    assert record["build"] == leosim.BUILD
+    assert list(record["traces"]) == ["a", "b"]
+    assert record["versions"]["numpy"][0].isdigit()
+    assert {"python", "leogym", "leosim", "torch"} <= set(record["versions"])
 
 
 def test_a_command_is_quoted_for_a_shell_and_relative_to_the_working_folder(
@@ -23,8 +23,8 @@ def test_a_command_is_quoted_for_a_shell_and_relative_to_the_working_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     argv = [str(tmp_path / "evaluate.py"), "my suite.yaml", "--out", str(tmp_path / "runs" / "x")]
-    shown = provenance.command_line(argv, ["python", *argv])
-    assert shown == "python evaluate.py 'my suite.yaml' --out runs/x"
+    command = provenance.command_line(argv, ["python", *argv])
+    assert command == "python evaluate.py 'my suite.yaml' --out runs/x"
 
 
 def test_a_module_is_shown_as_it_was_called(tmp_path: Path) -> None:
@@ -34,8 +34,8 @@ def test_a_module_is_shown_as_it_was_called(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("start", [["/bin/leogym"], ["-m", "leogym"]])
 def test_a_command_of_leogym_is_shown_as_it_is_typed(start: list[str]) -> None:
-    shown = provenance.command_line(["leogym traces", "list"], ["python", *start, "traces", "list"])
-    assert shown == "leogym traces list"
+    command = provenance.command_line(["leogym traces", "list"], ["python", *start, "traces", "list"])
+    assert command == "leogym traces list"
 
 
 def test_the_home_folder_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

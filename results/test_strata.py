@@ -23,10 +23,10 @@ def test_an_interval_within_strata_covers_the_mean_about_as_often_as_it_says(
     covered, widths = 0, []
     for trial in range(100):
         values = stretches[strata] + rng.normal(0.0, 2.0, 5 * each)
-        found = interval(within(list(values), strata), seed=trial)
-        covered += found.low <= 45.0 <= found.high
-        widths.append(found.high - found.low)
-        assert found.mean == pytest.approx(values.mean())
+        result = interval(within(list(values), strata), seed=trial)
+        covered += result.low <= 45.0 <= result.high
+        widths.append(result.high - result.low)
+        assert result.mean == pytest.approx(values.mean())
     assert least <= covered <= most
     # Of normal values: 2 × 1.96 × 2 / sqrt(n). The stretches' differences alone make it 25 with 20 values.
     assert np.mean(widths) == pytest.approx(width, rel=0.1)

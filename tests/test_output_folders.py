@@ -55,6 +55,6 @@ def test_a_folder_of_something_else_is_refused_in_one_line_and_stays_as_it_is(
     words = [str(run) if word == "RUN" else word for word in arguments]
     with pytest.raises((InputError, SystemExit)) as caught:
         entry([*words, "--out", str(out)])
-    told = str(caught.value) if isinstance(caught.value, InputError) else capsys.readouterr().err.strip()
-    assert told == f"{out}: (folder): holds {other}: {content} needs a folder of its own: name another"
+    message = str(caught.value) if isinstance(caught.value, InputError) else capsys.readouterr().err.strip()
+    assert message == f"{out}: (folder): holds {other}: {content} needs a separate folder: name another"
     assert contents(out) == before

@@ -236,7 +236,7 @@ def test_waiting_for_processors_that_others_use_is_said(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(watched, "WAIT_S", 0.0)
+    monkeypatch.setattr(watched, "REPORT_WAIT_AFTER_S", 0.0)
     said = threading.Event()
     say = watched._say
 
@@ -360,7 +360,7 @@ def test_a_node_that_does_not_see_the_folder_of_a_sweep_is_refused_and_no_trial_
 def test_a_head_that_dies_is_one_line_that_says_how_to_continue(
     nodes: Nodes, suite: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watched, "LOST_S", 0.5)
+    monkeypatch.setattr(watched, "HEAD_LOST_AFTER_S", 0.5)
     nodes.become("")
     head = nodes.cluster.head_node.all_processes["gcs_server"][0].process
 

@@ -4,7 +4,7 @@ import argparse
 import textwrap
 
 from leogym.common.errors import InputError
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 from leogym.traces.orbit import constellation, ground, places
 from leogym.traces.path import named_paths, shared, synth
 
@@ -51,7 +51,7 @@ def _cities_like(text: str) -> None:
     if not found:
         names = [name for city in places.table() for name in city.names]
         raise InputError(
-            f"list: {text!r}: no city has such a name {instead(text, names, 'leogym traces list')}"
+            f"list: {text!r}: no city has such a name {suggest_names(text, names, 'leogym traces list')}"
         )
     for city in found:
         others = f" ({', '.join(city.aliases)})" if city.aliases else ""

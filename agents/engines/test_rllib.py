@@ -263,7 +263,7 @@ def ppo(address: str) -> PpoSettings:
 
 @pytest.mark.parametrize("listens", [False, True])
 def test_a_cluster_that_does_not_answer_is_bad_input(listens, tmp_path, monkeypatch):
-    monkeypatch.setattr(head, "ANSWER_S", 0.5)
+    monkeypatch.setattr(head, "REPLY_TIMEOUT_S", 0.5)
     monkeypatch.setattr(joining, "_joined", None)
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with socket.socket() as mute:

@@ -116,7 +116,7 @@ def _checked(
     if env is not None:
         comparison.require_same(policy, actor, env, copies)
     folder.mkdir(parents=True, exist_ok=True)
-    write_together(folder, digests.beside(files))
+    write_together(folder, digests.add_record(files))
     return folder
 
 

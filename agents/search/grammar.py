@@ -31,7 +31,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from leogym.common import yaml_text
 from leogym.common.errors import InputError, one_line
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 from leogym.common.strict import Positive, Range, Strict
 
 MOST_OPERATIONS = 256
@@ -74,7 +74,7 @@ class Program(Strict):
     def _meant(self) -> Program:
         if self.agent not in leosim.Batch.agents():
             raise ValueError(
-                f"agent: {self.agent}: no such agent {instead(self.agent, leosim.Batch.agents())}"
+                f"agent: {self.agent}: no such agent {suggest_names(self.agent, leosim.Batch.agents())}"
             )
         reserved = {ACTION, OBSERVED, OBSERVATION, *FUNCTIONS}
         named = [*self.numbers, *self.memory]
@@ -152,7 +152,7 @@ class Program(Strict):
                 return
             case ast.Name(id=name):
                 if name not in known:
-                    raise ValueError(f"{where}: {name}: is not known here {instead(name, known)}")
+                    raise ValueError(f"{where}: {name}: is not known here {suggest_names(name, known)}")
             case ast.Subscript(value=ast.Name(id="x"), slice=index):
                 at = integer(index)
                 if at is None or not -width <= at < width:

@@ -57,7 +57,7 @@ class GivenUp(tune.Callback):
 
     def on_trial_start(self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any) -> None:
         """Note that the trial no longer waits for processors."""
-        joining.current().begins()
+        joining.current().end_waiting()
 
     def on_trial_complete(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
@@ -146,11 +146,11 @@ def _tune(
     """Run the trials until they end or ``note`` asks them to stop; return the errors by trial number."""
     record = out.absolute() / "ray"
     shutil.rmtree(record, ignore_errors=True)
-    directory, ours = str(Path.cwd()), build.here(PACKAGES)
+    directory, ours = str(Path.cwd()), build.describe(PACKAGES)
 
     def trainable(config: dict[str, Any]) -> None:
         os.chdir(directory)  # Tune changed it, but settings may have relative paths
-        theirs = {"node": ray.util.get_node_ip_address(), **build.here(PACKAGES)}
+        theirs = {"node": ray.util.get_node_ip_address(), **build.describe(PACKAGES)}
         if (why := build.refusal(ours, theirs)) is not None:
             raise InputError(why)
         one.run(planned[config["trial"]], sweep.metric, note)
@@ -158,7 +158,7 @@ def _tune(
     scheduler = _scheduler(sweep, planned)
     given_up = GivenUp(planned, note, scheduler)
     needed = resources(planned, _processors())
-    joining.current().waits(int(needed.required_resources.get("CPU", 0)) or 1, "a trial")
+    joining.current().start_waiting(int(needed.required_resources.get("CPU", 0)) or 1, "a trial")
 
     tuner = tune.Tuner(
         tune.with_resources(trainable, needed),

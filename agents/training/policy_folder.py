@@ -16,7 +16,7 @@ FILES = ("policy.onnx", "policy.json")
 def write(folder: Path, onnx: bytes, description: Mapping[str, Any]) -> None:
     """Write the network, the entries of policy.json, and their digests to ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_together(folder, digests.beside({"policy.onnx": onnx, "policy.json": as_json(description)}))
+    write_together(folder, digests.add_record({"policy.onnx": onnx, "policy.json": as_json(description)}))
 
 
 def copy(source: Path, to: Path) -> bool:
@@ -26,7 +26,7 @@ def copy(source: Path, to: Path) -> bool:
         InputError: ``source`` is damaged.
     """
     require_whole(source)
-    wanted = digests.beside({name: (source / name).read_bytes() for name in FILES})
+    wanted = digests.add_record({name: (source / name).read_bytes() for name in FILES})
     held = {name: (to / name).read_bytes() for name in wanted if (to / name).is_file()}
     if held == wanted:
         return False

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from leogym.agents.training.scheme import Scheme
 from leogym.common.errors import InputError
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 
 HOMES = ("leogym.agents", "leogym.agents.baselines")  # packages whose subpackages can be schemes
 
@@ -33,5 +33,5 @@ def get(name: str) -> Scheme:
     """Return the scheme called ``name``; raise `InputError` if there is none."""
     known = schemes()
     if name not in known:
-        raise InputError(f"--agent: {name}: not an agent that this build trains {instead(name, known)}")
+        raise InputError(f"--agent: {name}: not an agent that this build trains {suggest_names(name, known)}")
     return known[name]

@@ -60,7 +60,7 @@ class RunFolder(Checkpoints):
         header = f"# {json.dumps(made_by, default=str)}\n"
         try:
             run._clear()
-            write_together(path, digests.beside({"config.yaml": (header + config_yaml).encode()}))
+            write_together(path, digests.add_record({"config.yaml": (header + config_yaml).encode()}))
         except OSError as error:
             with contextlib.suppress(OSError):
                 run.discard()

@@ -14,7 +14,7 @@ import leosim
 from leogym import traces
 from leogym.agents.worst_cases.situation import SCHEME
 from leogym.common.errors import InputError
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 from leogym.configs.scenario import Scenario
 
 ORACLE = "oracle"
@@ -51,7 +51,7 @@ class Contestant:
             return cls(text)
         known = [*leosim.schemes(), *(path.name for path in TRAINED.iterdir() if path.is_dir())]
         raise InputError(
-            f"worst-cases: {text!r}: neither a scheme nor a policy's folder {instead(text, known)}"
+            f"worst-cases: {text!r}: neither a scheme nor a policy's folder {suggest_names(text, known)}"
         )
 
 

@@ -1,1 +1,1 @@
-"""Ray clusters: joining and leaving them, and what can go wrong on the way."""
+"""Join and leave Ray clusters, and report their faults."""

@@ -12,8 +12,8 @@ from ray.exceptions import AuthenticationError
 
 from leogym.common.errors import InputError
 
-ANSWER_S = 5.0
-"""A head that does not answer within this time does not answer."""
+REPLY_TIMEOUT_S = 5.0
+"""Deadline of a call to the head."""
 CLIENT = "ray://"
 NO_TOKEN = (
     "the cluster rejects this token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH "
@@ -41,12 +41,12 @@ def resolved(address: str) -> str:
     where = address.removeprefix(CLIENT)
     if address == "auto":
         try:
-            found = services.canonicalize_bootstrap_address("auto")
+            resolved_address = services.canonicalize_bootstrap_address("auto")
         except (ConnectionError, ValueError) as error:
             raise InputError(f"--ray: auto: {first_line(error)}") from None
-        if found is None:
+        if resolved_address is None:
             raise InputError("--ray: auto: no cluster runs on this machine: ray start --head starts one")
-        return found
+        return resolved_address
     host, _, port = where.rpartition(":")
     if not host or not port.isdecimal() or int(port) >= 1 << 16:
         raise InputError(f"--ray: {address}: must be HOST:PORT, ray://HOST:PORT, auto or local")
@@ -73,7 +73,7 @@ class Head:
             InputError: it does not; the message has the address as the user gave it.
         """
         try:
-            version = self._ask("CheckAlive").ray_version
+            version = self._call("CheckAlive").ray_version
         except AuthenticationError:
             raise InputError(f"--ray: {address}: {NO_TOKEN}") from None
         except grpc.RpcError as error:
@@ -91,33 +91,33 @@ class Head:
             ConnectionError: the head does not answer; one line says why.
         """
         try:
-            answer = self._ask("GetAllNodeInfo")
+            reply = self._call("GetAllNodeInfo")
         except (grpc.RpcError, AuthenticationError) as error:
             reason = _reason(error) if isinstance(error, grpc.RpcError) else NO_TOKEN
             raise ConnectionError(reason) from None
         return [
             Node(node.node_id.hex(), node.node_manager_address, int(node.resources_total.get("CPU", 0)))
-            for node in answer.node_info_list
+            for node in reply.node_info_list
             if node.state == node.ALIVE
         ]
 
-    def _ask(self, name: str) -> Any:
-        request, answer = (getattr(gcs_service_pb2, f"{name}{kind}") for kind in ("Request", "Reply"))
+    def _call(self, name: str) -> Any:
+        request, reply = (getattr(gcs_service_pb2, f"{name}{kind}") for kind in ("Request", "Reply"))
         ask = self._channel.unary_unary(
             f"/ray.rpc.NodeInfoGcsService/{name}",
             request_serializer=request.SerializeToString,
-            response_deserializer=answer.FromString,
+            response_deserializer=reply.FromString,
         )
-        return ask(request(), timeout=ANSWER_S)
+        return ask(request(), timeout=REPLY_TIMEOUT_S)
 
 
 def require_listening(where: str, address: str) -> None:
     """Check that a server of gRPC, which Ray's client talks to, listens at HOST:PORT; else `InputError`."""
     channel: Any = init_grpc_channel(where)
     try:
-        grpc.channel_ready_future(channel).result(timeout=ANSWER_S)
+        grpc.channel_ready_future(channel).result(timeout=REPLY_TIMEOUT_S)
     except grpc.FutureTimeoutError:
-        raise InputError(f"--ray: {address}: no cluster answers within {ANSWER_S:g} s") from None
+        raise InputError(f"--ray: {address}: no cluster answers within {REPLY_TIMEOUT_S:g} s") from None
     finally:
         channel.close()
 
@@ -128,7 +128,7 @@ def _reason(error: grpc.RpcError) -> str:
     if code in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
         return NO_TOKEN
     if code == grpc.StatusCode.DEADLINE_EXCEEDED:
-        return f"no cluster answers within {ANSWER_S:g} s"
+        return f"no cluster answers within {REPLY_TIMEOUT_S:g} s"
     if code == grpc.StatusCode.UNIMPLEMENTED:
         return "answers, but is not the head of a cluster: name the head's port, 6379 by default"
     if code == grpc.StatusCode.UNAVAILABLE and "HTTP/2" in details:

@@ -41,7 +41,8 @@ def joined(
 ) -> Iterator[None]:
     """Join the cluster at ``address``, as for `ray.init`, and leave it afterwards; None: none.
 
-    ``local`` starts Ray on this machine. Within another one, this does nothing: joining takes seconds.
+    ``local`` starts Ray on this machine. Nested in another `joined`, this does nothing, because joining takes
+    seconds.
 
     While the block runs, nodes that join are checked, and the head is watched. If the head is lost or a node
     differs, an exception in the main thread ends the block.
@@ -73,7 +74,7 @@ def joined(
 
     with ExitStack() as leaving:
         cluster = Cluster(address, resume)
-        leaving.callback(cluster.left)
+        leaving.callback(cluster.cancel_exit)
         try:
             leaving.enter_context(messages.shortened())
             if not ray.is_initialized():
@@ -97,13 +98,13 @@ def _leave() -> None:
 
 
 def _start(address: str, store_bytes: int | None, leaving: ExitStack) -> None:
-    """Join the cluster or start Ray here, to be left by ``leaving``."""
+    """Join the cluster or start Ray here; ``leaving`` leaves it."""
     import ray
 
     from leogym.common.cluster.head import CLIENT, Head, require_listening, resolved
     from leogym.common.cluster.reaper import Reaper
 
-    quieten()
+    silence_ray()
     options: dict[str, Any] = {
         "log_to_driver": False,
         "logging_level": logging.ERROR,
@@ -136,7 +137,7 @@ def _start(address: str, store_bytes: int | None, leaving: ExitStack) -> None:
         reaper.settle()
 
 
-def quieten() -> None:
+def silence_ray() -> None:
     """Silence Ray's developer warnings, such as those about its new interfaces."""
     for name in ("ray", "ray.rllib", "ray.tune"):
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -168,8 +169,8 @@ def _not_joined(address: str, error: Exception) -> InputError:
         return InputError(f"Ray did not start on this machine: {reason}; {advice}")
     if isinstance(error, AuthenticationError):
         return InputError(f"--ray: {address}: {NO_TOKEN}")
-    if "ersion" in text and (theirs := re.findall(r"(Ray|Python):? (\d[\w.]*)", text)):
-        there = " and ".join(f"{name} {version}" for name, version in theirs[:2])
+    if "ersion" in text and (versions := re.findall(r"(Ray|Python):? (\d[\w.]*)", text)):
+        there = " and ".join(f"{name} {version}" for name, version in versions[:2])
         here = f"Ray {ray.__version__} and Python {platform.python_version()}"
         return InputError(
             f"--ray: {address}: the cluster runs {there}, here are {here}: install the same versions"

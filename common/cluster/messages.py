@@ -11,9 +11,9 @@ from typing import Any
 
 from ray._private import worker
 
-AGAIN = "its work starts again elsewhere"
-_MOST = 200
-"""Most characters of a message that is not known."""
+RESTARTED = "its work starts again elsewhere"
+_MAX_CHARACTERS = 200
+"""Characters of an unknown message, at most."""
 
 
 @contextmanager
@@ -40,10 +40,10 @@ def in_one_line(message: str) -> str:
     address = re.search(r"(?:Worker IP address|[Aa]ddress|IP)[:=]\s*(\d[\w.:]*[\w])", message)
     node = f"node {address[1]}" if address else "a node"
     if "marked dead" in message:
-        return f"{node}: has left the cluster: {AGAIN}"
+        return f"{node}: has left the cluster: {RESTARTED}"
     if "memory pressure" in message:
-        return f"{node}: Ray ended a worker because memory ran short: {AGAIN}"
+        return f"{node}: Ray ended a worker because memory ran short: {RESTARTED}"
     if "worker died" in message:
-        return f"{node}: a worker was killed or died: {AGAIN}"
+        return f"{node}: a worker was killed or died: {RESTARTED}"
     line = " ".join(re.sub(r"\x1b\[[\d;]*m", "", message).split())
-    return f"Ray: {line[:_MOST]}{'…' if len(line) > _MOST else ''}" if line else ""
+    return f"Ray: {line[:_MAX_CHARACTERS]}{'…' if len(line) > _MAX_CHARACTERS else ''}" if line else ""

@@ -1,7 +1,7 @@
-"""End a Ray that this process started when this process is killed.
+"""End the Ray processes that this process started if this process is killed.
 
 Ray ends its processes when it is shut down. After a kill -9, its agents would live for minutes. `Reaper` runs
-this file as a process of its own: ``python reaper.py DRIVER EARLIER_CHILD…``.
+this file as a separate process: ``python reaper.py DRIVER EARLIER_CHILD…``.
 """
 
 import os
@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-LOOK_S = 0.25
+POLL_INTERVAL_S = 0.25
 
 
 class Reaper:
-    """A process that kills all that this one has started since, after this one has ended."""
+    """A process that waits until this process ends, then kills the children that were started after it."""
 
     def __init__(self) -> None:
         earlier = map(str, descendants([os.getpid()]))
@@ -31,7 +31,7 @@ class Reaper:
         )
 
     def settle(self) -> None:
-        """Say that Ray runs: what this process starts from now on is not Ray's."""
+        """Stop listing: processes that this process starts from now on are not Ray's."""
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
@@ -44,7 +44,7 @@ class Reaper:
 
 
 def started(pid: int) -> str | None:
-    """Return when a process started, which tells it from a later one with its PID; None: it has ended."""
+    """Return when a process started, which distinguishes it from a later one; None if it has ended."""
     status = _status(pid)
     return status[19] if status is not None and status[0] != "Z" else None
 
@@ -55,17 +55,17 @@ def descendants(pids: Iterable[int]) -> set[int]:
     for entry in os.listdir("/proc"):
         if entry.isdigit() and (status := _status(int(entry))) is not None:
             children.setdefault(int(status[1]), []).append(int(entry))
-    found: set[int] = set()
+    pids_below: set[int] = set()
     waiting = list(pids)
     while waiting:
-        new = [pid for pid in children.get(waiting.pop(), []) if pid not in found]
-        found.update(new)
+        new = [pid for pid in children.get(waiting.pop(), []) if pid not in pids_below]
+        pids_below.update(new)
         waiting += new
-    return found
+    return pids_below
 
 
 def _status(pid: int) -> list[str] | None:
-    """Return the fields of a process's status from the third on, its state; None: it has ended."""
+    """Return the fields of a process's status from the third (its state) on; None if it has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -83,10 +83,10 @@ def _reap(driver: int, earlier: set[int]) -> None:
     # Agents lose their parent when the driver is killed, so they are listed while they start.
     settled = False
     while not settled and os.getppid() == driver:
-        settled = bool(select.select([0], [], [], LOOK_S)[0])
+        settled = bool(select.select([0], [], [], POLL_INTERVAL_S)[0])
         add(descendants([driver]))
     while os.getppid() == driver:
-        time.sleep(LOOK_S)
+        time.sleep(POLL_INTERVAL_S)
     processes = {pid: since for pid, since in processes.items() if started(pid) == since}
     add(descendants(list(processes)))
     for pid in processes:

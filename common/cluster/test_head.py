@@ -20,12 +20,12 @@ Answer = Callable[[object, "grpc.ServicerContext"], object]
 
 
 @contextmanager
-def served(answer: Answer | None) -> Iterator[str]:
-    """Serve the first call that a head gets with ``answer``, or no call at all; yield HOST:PORT."""
+def served(reply: Answer | None) -> Iterator[str]:
+    """Serve the first call that a head gets with ``reply``, or no call at all; yield HOST:PORT."""
     server = grpc.server(ThreadPoolExecutor(1))
-    if answer is not None:
+    if reply is not None:
         call = grpc.unary_unary_rpc_method_handler(
-            answer,
+            reply,
             gcs_service_pb2.CheckAliveRequest.FromString,
             gcs_service_pb2.CheckAliveReply.SerializeToString,
         )
@@ -113,7 +113,7 @@ def test_a_server_that_is_not_ray_is_named() -> None:
 
 
 def test_a_port_without_a_server_and_one_that_is_silent_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(head, "ANSWER_S", 0.3)
+    monkeypatch.setattr(head, "REPLY_TIMEOUT_S", 0.3)
     with socket.socket() as mute:
         mute.bind(("0.0.0.0", 0))
         address = f"127.0.0.1:{mute.getsockname()[1]}"

@@ -18,14 +18,14 @@ from leogym.common.cluster.node_checks import Folder, NodeChecks
 from leogym.common.errors import InputError
 
 LOCAL = "local"
-LOOK_S = 1.0
-"""Interval in which the cluster is looked at."""
-LOST_S = 5.0
-"""A head that has not answered for so long is lost."""
-WAIT_S = 10.0
-"""Waiting for processors for so long is reported."""
-LEAVE_S = 20.0
-"""A command has so long to clean up after its cluster has failed."""
+POLL_INTERVAL_S = 1.0
+"""Interval between two looks at the cluster's nodes."""
+HEAD_LOST_AFTER_S = 5.0
+"""The head counts as lost if it has not answered for this time."""
+REPORT_WAIT_AFTER_S = 10.0
+"""A wait for processors is reported after this time."""
+CLEANUP_TIMEOUT_S = 20.0
+"""Time that a command has to clean up after its cluster has failed."""
 FAILURE_SIGNAL = signal.SIGUSR2
 EXIT_STATUS = 2
 
@@ -47,7 +47,7 @@ class Cluster:
         self._nodes: Sequence[Node] = ()
         self._failed, self._ended = threading.Event(), threading.Event()
         self._waiting: tuple[str, float] | None = None
-        self._last_way_out: threading.Timer | None = None
+        self._forced_exit: threading.Timer | None = None
 
     def open(self) -> None:
         """Look at the cluster for the first time; Ray has joined it."""
@@ -60,27 +60,27 @@ class Cluster:
         if self._head is not None:
             self._head.close()
 
-    def left(self) -> None:
-        """Say that the cluster was left."""
-        if self._last_way_out is not None:
-            self._last_way_out.cancel()
+    def cancel_exit(self) -> None:
+        """Cancel the forced exit after this process has left the cluster."""
+        if self._forced_exit is not None:
+            self._forced_exit.cancel()
 
     @property
     def cpus(self) -> int:
         """Processors of all living nodes, at the latest look."""
         return sum(node.cpus for node in self._nodes)
 
-    def require_cpus(self, count: int, what: str) -> None:
-        """Raise an `InputError` if the cluster has fewer than ``count`` processors, which ``what`` needs."""
+    def require_cpus(self, count: int, purpose: str) -> None:
+        """Raise an `InputError` if the cluster has fewer than the ``count`` CPUs that ``purpose`` needs."""
         if self.cpus < count:
-            raise InputError(f"--ray: {self.address}: {what} needs {_cpus(count)}, {self._has()}")
+            raise InputError(f"--ray: {self.address}: {purpose} needs {_cpus(count)}, {self._has()}")
 
-    def waits(self, count: int, what: str) -> None:
-        """Say that ``what`` waits for ``count`` processors: if `begins` is late, a line says so."""
-        self._waiting = (f"{what} needs {_cpus(count)}", time.monotonic())
+    def start_waiting(self, count: int, purpose: str) -> None:
+        """Start the time in which ``purpose`` waits for ``count`` processors; a long wait is reported."""
+        self._waiting = (f"{purpose} needs {_cpus(count)}", time.monotonic())
 
-    def begins(self) -> None:
-        """Say that what waits has its processors."""
+    def end_waiting(self) -> None:
+        """End the wait that `start_waiting` began: the processors are there."""
         self._waiting = None
 
     def with_resume(self, line: str) -> str:
@@ -89,7 +89,7 @@ class Cluster:
         return f"{line}; {resume}" if resume else line
 
     def fails_within(self, seconds: float) -> str | None:
-        """Wait for the cluster to fail, and return its fault; None: it does not."""
+        """Wait up to ``seconds`` for the cluster to fail; return its fault, or None."""
         self._failed.wait(seconds)
         return self.fault
 
@@ -136,11 +136,11 @@ class Cluster:
 
     def _watch(self, checks: NodeChecks | None, in_main_thread: bool) -> None:
         answered_s = time.monotonic()
-        while not self._ended.wait(LOOK_S):
+        while not self._ended.wait(POLL_INTERVAL_S):
             try:
                 nodes = self._look()
             except ConnectionError as error:
-                if time.monotonic() - answered_s > LOST_S:
+                if time.monotonic() - answered_s > HEAD_LOST_AFTER_S:
                     self._fail(f"the head is lost: {error}", in_main_thread)
                     return
                 continue
@@ -166,7 +166,7 @@ class Cluster:
 
     def _report_waiting(self) -> None:
         waiting = self._waiting
-        if waiting is not None and time.monotonic() - waiting[1] > WAIT_S:
+        if waiting is not None and time.monotonic() - waiting[1] > REPORT_WAIT_AFTER_S:
             self._waiting = None
             _say(f"--ray: {self.address}: {waiting[0]}, {self._has()}, and others use them: waiting")
 
@@ -177,10 +177,10 @@ class Cluster:
     def _fail(self, reason: str, in_main_thread: bool) -> None:
         self.fault = self.with_resume(f"--ray: {self.address}: {reason}")
         self._failed.set()
-        # Wherever Ray is called, it may wait for a lost head for minutes.
-        self._last_way_out = threading.Timer(LEAVE_S, self._exit)
-        self._last_way_out.daemon = True
-        self._last_way_out.start()
+        # Any call of Ray may wait for a lost head for minutes.
+        self._forced_exit = threading.Timer(CLEANUP_TIMEOUT_S, self._exit)
+        self._forced_exit.daemon = True
+        self._forced_exit.start()
         if in_main_thread and not self._ended.is_set():
             main = threading.main_thread().ident
             assert main is not None

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from leogym.common import yaml_text
 from leogym.common.errors import InputError, one_line
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 from leogym.common.strict import Positive, Range, Strict
 from leogym.configs import arithmetic
 from leogym.configs import suite as suites
@@ -159,7 +159,7 @@ def load(name: str | Path) -> Version:
     """
     folder = name if isinstance(name, Path) else FOLDER / name
     if not (folder / "version.yaml").is_file():
-        raise InputError(f"leobench: {name}: no such version {instead(str(name), names())}")
+        raise InputError(f"leobench: {name}: no such version {suggest_names(str(name), names())}")
     description = _parsed(folder / "version.yaml")
     found = tuple(suites.load(str(folder / one.file)) for one in description.suites)
     for one, measured in zip(found, description.suites, strict=True):

@@ -21,7 +21,7 @@ from typing import Any
 import polars as pl
 
 from leogym.common import digests
-from leogym.common.atomic import FULL, write_atomically
+from leogym.common.atomic import DISK_FULL_ERRORS, write_atomically
 from leogym.common.errors import InputError
 from leogym.evaluation.recorded import description as run_json
 from leogym.evaluation.recorded import file_names
@@ -30,7 +30,7 @@ from leogym.evaluation.recorded.invalid import Reason
 from leogym.evaluation.recorded.series import KINDS, SeriesWriter, files_of, require_apart
 from leogym.evaluation.runs.plan import Run
 from leogym.results.measurement import COLUMNS, Measurement
-from leogym.results.metrics import WHOLE, flow_rows
+from leogym.results.metrics import SHARED_METRICS, flow_rows
 
 TYPES = {"f64": pl.Float64, "Option<f64>": pl.Float64, "u64": pl.Int64, "Option<u64>": pl.Int64}
 """Of the run log's columns."""
@@ -43,7 +43,7 @@ SCHEMA: dict[str, Any] = {
     "seed": pl.Int64,
     "offset_s": pl.Float64,
     **{name: TYPES[kind] for name, kind in COLUMNS["flows"].items() if name != "scheme"},
-    **dict.fromkeys(WHOLE, pl.Float64),
+    **dict.fromkeys(SHARED_METRICS, pl.Float64),
     "share": pl.Float64,
     "run_scheme": pl.String,
     "interval_ms": pl.Float64,
@@ -121,7 +121,7 @@ class Store:
                 leftover.unlink()
             store.flush()
         except OSError as error:
-            if error.errno in FULL:
+            if error.errno in DISK_FULL_ERRORS:
                 raise
             raise InputError(f"{folder}: --out: cannot be written: {error.strerror}") from None
         return store

@@ -13,7 +13,7 @@ import leosim
 from leogym import kernel_bridge
 from leogym.common import build
 from leogym.common.errors import InputError
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 from leogym.configs.scenario import Scenario
 from leogym.evaluation.entries.process import Program
 from leogym.evaluation.runs import programs
@@ -258,7 +258,9 @@ BACKENDS: dict[str, type[Simulator] | type[RealTcp] | type[Lab]] = {
 def backend(name: str) -> type[Simulator] | type[RealTcp] | type[Lab]:
     """Return the backend called ``name``, or raise an `InputError` that lists all."""
     if name not in BACKENDS:
-        raise InputError(f"--backend: {name}: not a backend that this build runs {instead(name, BACKENDS)}")
+        raise InputError(
+            f"--backend: {name}: not a backend that this build runs {suggest_names(name, BACKENDS)}"
+        )
     return BACKENDS[name]
 
 

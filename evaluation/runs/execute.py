@@ -69,7 +69,7 @@ def run_on_ray(
 
     from leogym.common.cluster.head import first_line
 
-    cluster, ours = joining.current(), build.here(PACKAGES)
+    cluster, ours = joining.current(), build.describe(PACKAGES)
     cluster.require_cpus(1, "a run")
     shared = ray.put(inputs)
     streams = not client.is_connected()
@@ -102,7 +102,7 @@ def run_on_ray(
                 answers = arrived(answer)
                 if (why := build.refusal(ours, next(answers, None))) is not None:
                     raise InputError(cluster.with_resume(why))
-                cluster.begins()
+                cluster.end_waiting()
                 yield from answers
         except RayTaskError as error:
             if isinstance(error.cause, InputError):
@@ -116,7 +116,7 @@ def run_on_ray(
             why = f"its worker ended {RETRIES + 1} times: {first_line(error)}"
             raise InputError(cluster.with_resume(f"{what}: {why}")) from None
 
-    cluster.waits(1, "a run")
+    cluster.start_waiting(1, "a run")
     yield from _on_threads(runs, parts, len(runs), lambda: jobs or 2 * max(1, cluster.cpus), take, stop)
 
 
@@ -171,7 +171,7 @@ def _run_remotely(
     """Yield this node's build, then the parts of a measurement."""
     import ray
 
-    yield {"node": ray.util.get_node_ip_address(), **build.here(PACKAGES)}
+    yield {"node": ray.util.get_node_ip_address(), **build.describe(PACKAGES)}
     yield from measure(backend(name)(inputs), scenario_json, interval_ms)
 
 

@@ -12,7 +12,7 @@ from leogym import agents
 from leogym.agents.training import registry
 from leogym.common import json_text, text_file
 from leogym.common.errors import InputError, printable
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 from leogym.configs.suite import LISTED_BY, Suite
 from leogym.evaluation.entries import process
 
@@ -165,7 +165,7 @@ def require_known(name: str, source: str, known: Collection[str]) -> None:
         where = ", but the simulator does" if name in leosim.schemes() else ""
         raise InputError(
             f"{source}: {name}: not a scheme that this backend runs{where} "
-            f"{instead(name, [*known, *shipped()], LISTED_BY)}; "
+            f"{suggest_names(name, [*known, *shipped()], LISTED_BY)}; "
             f"a trained policy is given as --schemes {name}=PATH"
         )
 

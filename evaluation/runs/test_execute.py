@@ -25,7 +25,7 @@ from leogym.evaluation.runs.backends import Inputs, Simulator, measure
 from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.runs.schemes import Contestants
 from leogym.results.measurement import Measurement
-from leogym.results.metrics import WHOLE as WHOLE_RUN
+from leogym.results.metrics import SHARED_METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
 WHOLE = Inputs({}, {})
@@ -121,9 +121,9 @@ def test_a_run_in_parts_gives_the_series_of_the_run_as_a_whole_and_the_same_rows
     for name in names:
         assert pl.read_parquet(whole / name).equals(pl.read_parquet(parts / name))
     rows = [pl.read_parquet(folder / "runs.parquet") for folder in (whole, parts)]
-    assert rows[0].drop(WHOLE_RUN).equals(rows[1].drop(WHOLE_RUN))
+    assert rows[0].drop(SHARED_METRICS).equals(rows[1].drop(SHARED_METRICS))
     # Sums over parts round differently.
-    for name in WHOLE_RUN:
+    for name in SHARED_METRICS:
         for one, other in zip(rows[0][name], rows[1][name], strict=True):
             assert one == pytest.approx(other, rel=1e-12)
 

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from leogym.common import yaml_text
 from leogym.common.errors import InputError, one_line
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 from leogym.common.strict import Probability, Range, Strict
 from leogym.traces.capacity.span import Floats
 
@@ -138,7 +138,7 @@ def load(name_or_file: str) -> Terminal:
     if not path.is_file():
         raise InputError(
             f"model: {name_or_file!r}: neither a file nor a known terminal "
-            f"{instead(name_or_file, known, 'leogym traces list')}"
+            f"{suggest_names(name_or_file, known, 'leogym traces list')}"
         )
     return read(path)
 

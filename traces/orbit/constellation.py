@@ -14,7 +14,7 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from leogym.common import text_file, yaml_text
 from leogym.common.errors import InputError, one_line
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 from leogym.common.strict import Range, Strict
 from leogym.traces.orbit import catalogue, flown
 from leogym.traces.orbit.earth import EARTH_MU_KM3_PER_S2, EARTH_RADIUS_KM, J2000
@@ -283,7 +283,7 @@ def load(name_or_file: str) -> Constellation:
     else:
         raise InputError(
             f"constellation: {name_or_file!r}: neither a file nor a known constellation "
-            f"{instead(name_or_file, known, 'leogym traces list')}"
+            f"{suggest_names(name_or_file, known, 'leogym traces list')}"
         ) from None
     satellites = _read(path)
     if satellites is not None:

@@ -6,7 +6,7 @@ from functools import cache
 from pydantic import ValidationError
 
 from leogym.common.errors import InputError, one_line
-from leogym.common.nearest import folded, instead
+from leogym.common.nearest import folded, suggest_names
 from leogym.traces.orbit import ground
 from leogym.traces.orbit.ground import Site
 
@@ -117,7 +117,7 @@ def parse(text: str, field: str) -> Site:
         lat, lon = (float(part) for part in text.split(","))
     except ValueError:
         names = [name for city in table() for name in city.names]
-        told = instead(text, names, LISTED_BY)
+        told = suggest_names(text, names, LISTED_BY)
         raise InputError(f"{field}: {text!r}: neither LAT,LON in degrees nor a known city {told}") from None
     try:
         return Site(name=f"{lat:g},{lon:g}", lat_deg=lat, lon_deg=lon)

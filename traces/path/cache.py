@@ -14,7 +14,7 @@ import leosim
 
 from leogym.common import digests, home, text_file
 from leogym.common.errors import InputError
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 from leogym.common.processes import Pool
 from leogym.traces.path import cached_digest, named_paths, path_trace, shared, synth
 
@@ -55,7 +55,7 @@ def file(name_or_file: str) -> Path:
     if not named_paths.is_named(name_or_file) and synthetic is None:
         path = Path(name_or_file)
         if not path.is_file():
-            told = instead(name_or_file, [*named_paths.names(), *synth.PRESETS], named_paths.LISTED_BY)
+            told = suggest_names(name_or_file, [*named_paths.names(), *synth.PRESETS], named_paths.LISTED_BY)
             raise InputError(f"{name_or_file}: trace: neither a file nor a named path {told}")
         return path
     path = _built(name_or_file)
@@ -124,7 +124,7 @@ def _stretch(owner: str, name: str) -> Path:
                     os.replace(whole, path.parent)
     if not path.is_file():
         known = sorted(f"{owner}/{file.stem}" for file in path.parent.glob("*.csv"))
-        raise InputError(f"{name}: trace: no such stretch {instead(name, known)}")
+        raise InputError(f"{name}: trace: no such stretch {suggest_names(name, known)}")
     return path
 
 

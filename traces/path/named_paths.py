@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from leogym.common.errors import InputError
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 from leogym.traces.orbit import constellation, places
 from leogym.traces.orbit.legs import FLAT
 from leogym.traces.path.spec import PathSpec
@@ -71,13 +71,13 @@ def spec(name: str) -> PathSpec:
     path, at, shell = place.partition("@")
     pair = _pair(path)
     if pair is None:
-        raise InputError(f"path: {name!r}: no such named path {instead(path, _PAIRS)}")
+        raise InputError(f"path: {name!r}: no such named path {suggest_names(path, _PAIRS)}")
     if at and Path(shell).is_file():
         raise InputError(
             f"path: {name!r}: a name has no file: build a trace with --constellation {shell}, and name that"
         )
     if at and shell not in constellation.names():
-        told = instead(shell, constellation.names(), LISTED_BY)
+        told = suggest_names(shell, constellation.names(), LISTED_BY)
         raise InputError(f"path: {name!r}: no such constellation {told}")
     if tilde and delays != FLAT:
         raise InputError(f"path: {name!r}: only {FLAT} may follow ~")

@@ -17,7 +17,7 @@ from pydantic import ValidationError, model_validator
 from leogym.common import output_folder
 from leogym.common.command_line import number
 from leogym.common.errors import InputError, one_line
-from leogym.common.nearest import instead
+from leogym.common.nearest import suggest_names
 from leogym.common.output_file import whole_file
 from leogym.common.strict import NonNegative, Positive, Probability, Range, Strict
 from leogym.common.units import NS_PER_S
@@ -117,7 +117,7 @@ class SynthSpec(Strict):
     @model_validator(mode="after")
     def _ranges(self) -> SynthSpec:
         if self.name not in PRESETS:
-            raise ValueError(f"name: {self.name!r}: no such preset {instead(self.name, PRESETS)}")
+            raise ValueError(f"name: {self.name!r}: no such preset {suggest_names(self.name, PRESETS)}")
         for field, pair in (("rtt_ms", self.rtt_ms), ("capacity_mbps", self.capacity_mbps)):
             if pair is not None and not pair[0] <= pair[1] <= 1e4:
                 raise ValueError(f"{field}: must be LOW,HIGH with LOW <= HIGH <= 10000")

@@ -38,7 +38,7 @@ from leogym.agents.training import state_file
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
-from leogym.common.cluster.joining import quieten
+from leogym.common.cluster.joining import silence_ray
 from leogym.common.errors import InputError
 from leogym.envs.flow import action_space
 
@@ -214,7 +214,7 @@ def train_cql(settings: TrainSettings, run: RunFolder) -> None:
 
 def _train(algorithm: Offline, settings: TrainSettings, run: RunFolder) -> None:
     assert isinstance(settings, OfflineSettings)
-    quieten()
+    silence_ray()
     torch.set_num_threads(1)  # the networks are too small to gain from a second thread
     collector = settings.collector()
     folder = Path(settings.pool_folder) if settings.pool_folder else pool.default_folder(collector)

@@ -54,9 +54,9 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
     made = builder(settings)
     if made.runners:
         joining.current().require_cpus(made.runners, f"--workers {settings.workers}")
-        joining.current().waits(made.runners, f"--workers {settings.workers}")
+        joining.current().start_waiting(made.runners, f"--workers {settings.workers}")
     with stopped_after(build(settings, state["steps"])) as algorithm:
-        joining.current().begins()
+        joining.current().end_waiting()
         if latest is not None:
             learner_checkpoint.restore(algorithm, latest)
         _learn(algorithm, settings, run, state)
