@@ -54,13 +54,12 @@ class OneLineParser(argparse.ArgumentParser):
 
 
 class _Help(argparse.HelpFormatter):
-    """Wraps descriptions, but keeps the lines of examples."""
+    """Wraps descriptions, but keeps the lines of lists, such as examples."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         parts = text.split("\n\n")
         return "\n\n".join(
-            part if part.startswith("examples:") else super(_Help, self)._fill_text(part, width, indent)
-            for part in parts
+            part if ":\n  " in part else super(_Help, self)._fill_text(part, width, indent) for part in parts
         )
 
 

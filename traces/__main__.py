@@ -19,6 +19,7 @@ from leogym.traces.calibrate import command as calibrate
 from leogym.traces.calibrate import recover_command as recover
 from leogym.traces.capacity import settings as capacity_spec
 from leogym.traces.formats import cli as exchange_cli
+from leogym.traces.formats import registry
 from leogym.traces.orbit import places
 from leogym.traces.orbit.legs import Delays
 from leogym.traces.path import batch, cache, named_paths, path_trace, physics, shared, spec, synth
@@ -113,7 +114,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         examples=("path.csv", "PATH.log --format leoem"),
     )
     check.add_argument("file", type=Path)
-    check.add_argument("--format", choices=exchange_cli.CHECKS, help="check another tool's log instead")
+    check.add_argument("--format", choices=registry.CHECKABLE, help="check another tool's log instead")
 
     pairs = commands.add_parser(
         "shared",
@@ -206,7 +207,7 @@ def _build(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     if arguments.format is not None:
-        return exchange_cli.run_check(arguments.file)
+        return exchange_cli.run_check(arguments.file, arguments.format)
     data = cache.read_bytes(arguments.file)
     source = str(arguments.file)
     try:

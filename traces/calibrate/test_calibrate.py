@@ -105,7 +105,7 @@ def test_how_far_the_jitter_swings_shows_whatever_it_multiplies(table):
 
 def test_jitter_that_does_not_swing_has_none():
     still = Sample(np.ones(1400), np.repeat(np.arange(2), 700))
-    assert distance.swing((still,), np.array([20 * NS_PER_MS]))[0] == 0
+    assert distance.swing((still,), np.array([20 * NS_PER_MS]))[0] == pytest.approx(0, abs=1e-12)
     assert distance.swing((), np.zeros(0, dtype=np.int64))[0] == 0
 
 

@@ -10,7 +10,6 @@ from leogym.common.errors import InputError
 from leogym.common.units import NS_PER_S
 from leogym.traces.formats import grid
 from leogym.traces.formats.grid import Grid
-from leogym.traces.formats.leoem import Change
 from leogym.traces.formats.series import Series
 from leogym.traces.path import announcement
 from leogym.traces.path.announcement import ReportError
@@ -20,10 +19,19 @@ _LINE_S = 1.0  # LeoEM's logs have one line per second
 
 
 @dataclass(frozen=True)
-class Told:
-    """The user's settings of re-selections, which override the data."""
+class Change:
+    """A change of the path, in a log that marks them all."""
 
-    reattach_s: float | None = None
+    time_s: float  # since the log's first line
+    kind: str  # ``hard`` or ``soft``
+    end: str | None  # the end whose satellite changed: ``from``, ``to`` or ``both``; None if soft
+
+
+@dataclass(frozen=True)
+class ReattachOptions:
+    """The user's period and phase of re-selections, which override those detected in the data."""
+
+    period_s: float | None = None
     phase_s: float | None = None  # since the file's first row
 
     def phase_below(self, period_s: float) -> float | None:
@@ -35,10 +43,10 @@ class Told:
         return self.phase_s
 
 
-NOTHING_TOLD = Told()
+DETECTED = ReattachOptions()
 
 
-def of_changes(changes: Sequence[Change], told: Told) -> tuple[dict[str, Any], list[str]]:
+def of_changes(changes: Sequence[Change], reattach: ReattachOptions) -> tuple[dict[str, Any], list[str]]:
     """Return metadata and notes for a log that marks every change of the path.
 
     Raises:
@@ -48,21 +56,26 @@ def of_changes(changes: Sequence[Change], told: Told) -> tuple[dict[str, Any], l
     ends = [
         np.array([change.time_s for change in hard if change.end in (end, "both")]) for end in ("from", "to")
     ]
-    period_s, found = grid.find_exact(ends, _LINE_S)
+    period_s, detected = grid.find_exact(ends, _LINE_S)
     notes = []
-    if told.reattach_s is None and period_s is not None and found is None and told.phase_s is None:
+    if reattach.period_s is None and period_s is not None and detected is None and reattach.phase_s is None:
         notes.append(
             f"the ends change their satellites after multiples of {period_s:g} s and start over too often "
             "for one grid: none is announced; --reattach-s and --reattach-phase-s set one"
         )
-    used = _settled(
-        period_s if told.phase_s is not None else None, found, np.unique(np.concatenate(ends)), told
+    used = _chosen_grid(
+        period_s if reattach.phase_s is not None else None,
+        detected,
+        np.unique(np.concatenate(ends)),
+        reattach,
     )
     metadata = _grid_metadata(used)
     if used is not None:
         off_s = [change.time_s for change in hard if not used.holds(np.array([change.time_s]))[0]]
         metadata["off_grid_handovers_s"] = off_s
-        notes.append(_said(used, told, f"{len(hard) - len(off_s)} of {len(hard)} hard handovers are on it"))
+        notes.append(
+            _grid_note(used, reattach, f"{len(hard) - len(off_s)} of {len(hard)} hard handovers are on it")
+        )
     predicted = ReportError(announcement.DEFAULT, seed=0)
     metadata["report_error"] = announcement.DEFAULT
     metadata["handovers"] = [
@@ -77,7 +90,7 @@ def of_changes(changes: Sequence[Change], told: Told) -> tuple[dict[str, Any], l
     return metadata, notes
 
 
-def of_series(series: Series, told: Told) -> tuple[dict[str, Any], list[str]]:
+def of_series(series: Series, reattach: ReattachOptions) -> tuple[dict[str, Any], list[str]]:
     """Return metadata and notes for a measured path, which does not mark its changes.
 
     All re-selections on the user's or the detected grid are announced, because the path may change at each.
@@ -86,8 +99,8 @@ def of_series(series: Series, told: Told) -> tuple[dict[str, Any], list[str]]:
         InputError: there is a phase, but no period.
     """
     resolution_s = float(np.median(series.end_ns - series.time_ns)) / NS_PER_S
-    found = grid.find_measured(series, resolution_s)
-    used = _settled(None, found, np.empty(0), told)
+    detected = grid.find_measured(series, resolution_s)
+    used = _chosen_grid(None, detected, np.empty(0), reattach)
     metadata = _grid_metadata(used)
     if used is None:
         return metadata, []
@@ -97,7 +110,7 @@ def of_series(series: Series, told: Told) -> tuple[dict[str, Any], list[str]]:
         for time_s in np.round(times_s, 6).tolist()
     ]
     why = f"{used.on} of {used.of} outages or peaks of delay are on it" if used.of else ""
-    return metadata, [_said(used, told, why)]
+    return metadata, [_grid_note(used, reattach, why)]
 
 
 def of_export(sidecar: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,19 +120,21 @@ def of_export(sidecar: Mapping[str, Any]) -> dict[str, Any]:
     return {key: trace[key] for key in keys if key in trace} if isinstance(trace, dict) else {}
 
 
-def _settled(period_s: float | None, found: Grid | None, time_s: grid.Seconds, told: Told) -> Grid | None:
+def _chosen_grid(
+    period_s: float | None, detected: Grid | None, time_s: grid.Seconds, reattach: ReattachOptions
+) -> Grid | None:
     """Return the user's grid, or else the detected one."""
-    if told.reattach_s is None and found is not None:
-        phase_s = told.phase_below(found.period_s)
-        return found if phase_s is None else Grid(found.period_s, phase_s, 0, 0)
-    period_s = period_s if told.reattach_s is None else told.reattach_s
+    if reattach.period_s is None and detected is not None:
+        phase_s = reattach.phase_below(detected.period_s)
+        return detected if phase_s is None else Grid(detected.period_s, phase_s, 0, 0)
+    period_s = period_s if reattach.period_s is None else reattach.period_s
     if period_s is None:
-        if told.phase_s is not None:
+        if reattach.phase_s is not None:
             raise InputError("import: --reattach-phase-s: no period is found in the data: give --reattach-s")
         return None
-    phase_s = told.phase_below(period_s)
-    if phase_s is None and found is not None and found.period_s == period_s:
-        return found
+    phase_s = reattach.phase_below(period_s)
+    if phase_s is None and detected is not None and detected.period_s == period_s:
+        return detected
     if phase_s is None and len(time_s):
         return grid.phase(time_s, period_s, 0.0)
     return Grid(period_s, phase_s or 0.0, 0, 0)
@@ -129,7 +144,7 @@ def _grid_metadata(used: Grid | None) -> dict[str, Any]:
     return {} if used is None else {"reattach_s": used.period_s, "reattach_phase_s": round(used.phase_s, 6)}
 
 
-def _said(used: Grid, told: Told, why: str) -> str:
-    source = "as found" if told.reattach_s is None and told.phase_s is None else "as told"
+def _grid_note(used: Grid, reattach: ReattachOptions, why: str) -> str:
+    source = "as found" if reattach.period_s is None and reattach.phase_s is None else "as told"
     text = f"re-selections every {used.period_s:g} s from {used.phase_s:g} s on, {source}"
     return f"{text}: {why}" if why else text

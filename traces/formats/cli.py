@@ -4,33 +4,83 @@ import argparse
 import shlex
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from leogym.common.errors import InputError
-from leogym.traces.formats import announced, exchange, exporting, leoem, plausible, starlink_csv
+from leogym.common.strict import Range
+from leogym.traces.formats import exporting, importing, plausible, registry, starlink_csv
 from leogym.traces.formats import series as rows
+from leogym.traces.formats.announced import MAX_REATTACH_S, ReattachOptions
+from leogym.traces.formats.format import REATTACH_OPTIONS, Options
 
-DEFAULT_CAPACITY_MBPS = 100.0
-_HIGHEST_KM = 100_000.0
+
+class _Option(NamedTuple):
+    """An option of ``import``."""
+
+    name: str
+    type: type[Path | float | int | str]
+    metavar: str | None
+    help: str
+    range: Range | None = None
+    choices: tuple[str, ...] | None = None
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name.replace('_', '-')}"
+
 
 _OPTIONS = (
-    *("uplink", "downlink", "pings", "delay_ms", "capacity_mbps", "bin_ms", "columns", "terminal_at"),
-    "altitude_km",
-    *("reattach_s", "reattach_phase_s"),
+    _Option("uplink", Path, "FILE", "the uplink's trace, as mahimahi writes it"),
+    _Option("downlink", Path, "FILE", "the downlink's trace"),
+    _Option("pings", Path, "FILE", "net_ping.csv, by default the one next to the file"),
+    _Option(
+        "delay_ms", float, "MS", "one-way delay, for files without it", Range(gt=0, le=rows.MAX_DELAY_MS)
+    ),
+    _Option(
+        "capacity_mbps",
+        float,
+        "MBPS",
+        "capacity both ways, for files without it, default 100",
+        Range(gt=0, le=rows.MAX_MBPS),
+    ),
+    _Option("bin_ms", int, "MS", "length of a row, default 100 (irtt, ping: 10)", Range(gt=0, le=60_000)),
+    _Option(
+        "columns",
+        str,
+        "FIELD=COLUMN,…",
+        f"columns of the fields {', '.join(starlink_csv.FIELDS)}",
+    ),
+    _Option(
+        "terminal_at",
+        str,
+        None,
+        "the user's end; to, the default, makes from → to the download",
+        choices=("from", "to"),
+    ),
+    _Option(
+        "altitude_km",
+        float,
+        "KM",
+        "the lowest satellite's altitude; RTTs below what light needs are not measured. Default "
+        f"{plausible.STARLINK_KM:g} for starlink-csv and wetlinks, else 0: no such limit",
+        Range(ge=0, le=100_000),
+    ),
+    _Option(
+        "reattach_s",
+        float,
+        "S",
+        "period of re-selections, instead of the period detected in the data",
+        Range(gt=0, le=MAX_REATTACH_S),
+    ),
+    _Option(
+        "reattach_phase_s",
+        float,
+        "S",
+        "time from the file's first row to the first re-selection",
+        Range(ge=0, lt=MAX_REATTACH_S),
+    ),
 )
-_ALWAYS = {"reattach_s", "reattach_phase_s"}  # options of all formats
-_TAKES = {
-    "leoem": {"capacity_mbps"},
-    "hypatia": {"capacity_mbps"},
-    "leoreplayer": {"uplink", "downlink", "capacity_mbps"},
-    "mahimahi": {"uplink", "downlink", "delay_ms", "bin_ms"},
-    "starlink-csv": {"terminal_at", "columns", "delay_ms", "capacity_mbps", "bin_ms", "altitude_km"},
-    "irtt": {"terminal_at", "uplink", "downlink", "capacity_mbps", "bin_ms", "altitude_km"},
-    "ping": {"terminal_at", "uplink", "downlink", "capacity_mbps", "bin_ms", "altitude_km"},
-    "wetlinks": {"terminal_at", "pings", "delay_ms", "altitude_km"},
-}
-"""Further options of each format."""
-
-CHECKS = ("leoem",)  # formats that ``check --format`` supports
+"""In the order of the command that a trace's metadata state."""
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -42,69 +92,31 @@ def add(commands: argparse._SubParsersAction) -> None:
             "sd-ny-bp --format mahimahi --out runs/shells",
             "path.csv --format netem-trace --out runs/netem",
         ),
+        epilog=registry.listing("export"),
     )
     out.add_argument("file", help="a path trace file or a named path")
-    out.add_argument("--format", required=True, choices=exporting.EXPORTS)
+    out.add_argument("--format", required=True, choices=registry.WRITABLE)
     out.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new or empty folder")
 
     into = commands.add_parser(
         "import",
         help="convert another tool's trace to a path trace",
         examples=("PATH.log --format leoem --out path.csv", "runs/shells --format mahimahi --out path.csv"),
+        epilog=f"{registry.listing('import')}\n\nSatellites need no import: `build --constellation FILE.tle` "
+        "reads two-line elements and OMM.",
     )
     into.add_argument("file", type=Path, help="a file, or for mahimahi and leoreplayer an exported folder")
-    into.add_argument("--format", required=True, choices=exchange.IMPORTS)
+    into.add_argument("--format", required=True, choices=registry.READABLE)
     into.add_argument("--out", type=Path, required=True, metavar="FILE")
-    into.add_argument(
-        "--uplink",
-        type=Path,
-        metavar="FILE",
-        help="mahimahi, leoreplayer, irtt, ping: the uplink's own trace, as mahimahi writes it",
-    )
-    into.add_argument("--downlink", type=Path, metavar="FILE")
-    into.add_argument(
-        "--pings",
-        type=Path,
-        metavar="FILE",
-        help="wetlinks: net_ping.csv, by default the one beside the file",
-    )
-    into.add_argument("--delay-ms", type=float, metavar="MS", help="one-way delay, for files without it")
-    into.add_argument(
-        "--capacity-mbps",
-        type=float,
-        metavar="MBPS",
-        help="capacity both ways, for files without it, default 100",
-    )
-    into.add_argument("--bin-ms", type=int, metavar="MS", help="length of a row, default 100; irtt, ping: 10")
-    into.add_argument(
-        "--terminal-at",
-        choices=["from", "to"],
-        help="measurements: the user's end; to, the default, makes from → to the download",
-    )
-    into.add_argument(
-        "--altitude-km",
-        type=float,
-        metavar="KM",
-        help="measurements: the lowest satellite's altitude; RTTs below what light needs are not measured. "
-        f"Default {plausible.STARLINK_KM:g} for starlink-csv and wetlinks, else 0: no such limit",
-    )
-    into.add_argument(
-        "--reattach-s",
-        type=float,
-        metavar="S",
-        help="period of re-selections, instead of the one found in the data",
-    )
-    into.add_argument(
-        "--reattach-phase-s",
-        type=float,
-        metavar="S",
-        help="time from the file's first row to the first re-selection",
-    )
-    into.add_argument(
-        "--columns",
-        metavar="FIELD=COLUMN,…",
-        help=f"starlink-csv: columns of the fields {', '.join(starlink_csv.FIELDS)}",
-    )
+    for option in _OPTIONS:
+        formats = "" if option.name in REATTACH_OPTIONS else f"{registry.taking(option.name)}: "
+        into.add_argument(
+            option.flag,
+            type=option.type,
+            metavar=option.metavar,
+            choices=option.choices,
+            help=formats + option.help,
+        )
 
 
 def run_export(arguments: argparse.Namespace) -> int:
@@ -114,74 +126,56 @@ def run_export(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _options(arguments: argparse.Namespace) -> exchange.Options:
-    for name in _OPTIONS:
-        if getattr(arguments, name) is not None and name not in _TAKES[arguments.format] | _ALWAYS:
-            flag = name.replace("_", "-")
-            raise InputError(f"import: --{flag}: does not apply to {arguments.format}")
-    for name, low, high in (
-        ("delay_ms", 0.0, rows.MAX_DELAY_MS),
-        ("capacity_mbps", 0.0, rows.MAX_MBPS),
-        ("bin_ms", 0, 60_000),
-        ("reattach_s", 0.0, announced.MAX_REATTACH_S),
-    ):
-        value = getattr(arguments, name)
-        if value is not None and not low < value <= high:
-            flag = name.replace("_", "-")
-            raise InputError(f"import: --{flag}: must be above {low:g} and at most {high:g}, not {value:g}")
-    altitude_km = arguments.altitude_km
-    if altitude_km is not None and not 0 <= altitude_km <= _HIGHEST_KM:
-        raise InputError(f"import: --altitude-km: must be from 0 to {_HIGHEST_KM:g}, not {altitude_km:g}")
-    phase_s = arguments.reattach_phase_s
-    if phase_s is not None and not 0 <= phase_s < announced.MAX_REATTACH_S:
-        limit = f"at least 0 and below {announced.MAX_REATTACH_S:g}"
-        raise InputError(f"import: --reattach-phase-s: must be {limit}, not {phase_s:g}")
-    return exchange.Options(
-        arguments.uplink,
-        arguments.downlink,
-        arguments.delay_ms,
-        DEFAULT_CAPACITY_MBPS if arguments.capacity_mbps is None else arguments.capacity_mbps,
-        arguments.bin_ms,
-        arguments.columns,
-        announced.Told(arguments.reattach_s, phase_s),
-        arguments.terminal_at or "to",
-        arguments.pings,
-        arguments.altitude_km,
-    )
+def _options(form: str, values: dict[str, Any]) -> Options:
+    """Return the options; raise InputError if one is out of its range, or does not apply to the format."""
+    for option in _OPTIONS:
+        value = values.get(option.name)
+        if value is None:
+            continue
+        if option.name not in (*registry.FORMATS[form].options, *REATTACH_OPTIONS):
+            raise InputError(f"import: {option.flag}: does not apply to {form}")
+        if option.range is not None and not option.range.holds(value):
+            raise InputError(f"import: {option.flag}: must be {option.range}, not {value:g}")
+    period_s, phase_s = (values.pop(name, None) for name in REATTACH_OPTIONS)
+    return Options(**values, reattach=ReattachOptions(period_s, phase_s))
 
 
 def run_import(arguments: argparse.Namespace) -> int:
     """Run ``import``. Notes and warnings go to standard error."""
     words = ["python", "-m", "traces", "import", str(arguments.file), "--format", arguments.format]
-    for name in _OPTIONS:
-        value = getattr(arguments, name)
+    values = {}
+    for option in _OPTIONS:
+        value = getattr(arguments, option.name)
         if value is not None:
-            words += [
-                f"--{name.replace('_', '-')}",
-                f"{value:.12g}" if isinstance(value, float) else str(value),
-            ]
-    done, warnings = exchange.import_file(
-        arguments.file, arguments.format, _options(arguments), shlex.join(words), arguments.out
+            values[option.name] = value
+            words += [option.flag, f"{value:.12g}" if isinstance(value, float) else str(value)]
+    summary, warnings = importing.import_file(
+        arguments.file,
+        arguments.format,
+        _options(arguments.format, values),
+        shlex.join(words),
+        arguments.out,
     )
     for line in warnings:
         print(f"note: {line}", file=sys.stderr)
-    print(done)
+    print(summary)
     return 0
 
 
-def run_check(file: Path) -> int:
-    """Check a LeoEM log: format, physical floor, moving user legs, the 15 s grid."""
+def run_check(file: Path, form: str) -> int:
+    """Check another tool's log; name the line and the rule of each fault."""
+    check = registry.FORMATS[form].check
+    assert check is not None, f"{form} cannot be checked"
     try:
-        seconds = leoem.read_log(file)
+        count, faults = check(file)
     except InputError as error:
         print(error, file=sys.stderr)
         return 1
-    found = leoem.faults(seconds)
-    for fault in found:
+    for fault in faults:
         print(f"{file}:{fault.line}: {fault.field}: {fault.rule}", file=sys.stderr)
-    if found:
+    if faults:
         return 1
-    print(f"{file}: ok, {len(seconds)} rows")
+    print(f"{file}: ok, {count} rows")
     return 0
 
 

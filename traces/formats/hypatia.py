@@ -11,6 +11,7 @@ import numpy as np
 
 from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.formats import series as rows
+from leogym.traces.formats.format import Format, Import
 from leogym.traces.formats.series import Series
 from leogym.traces.formats.source import Source
 from leogym.traces.formats.table import separator_of
@@ -58,3 +59,17 @@ def read(path: Path, capacity_mbps: float) -> Series:
     series = rows.constant(times, period_ns, delay_ns, capacity_mbps)
     series.event[:] = rows.unreachable_events(connected)
     return series.with_both(connected=connected)
+
+
+def _import(job: Import) -> Series:
+    job.metadata["attach"] = "shortest"
+    return read(job.path, job.options.capacity_mbps)
+
+
+FORMAT = Format(
+    "hypatia",
+    "RTTs of Hypatia (time_ns,rtt_ns); half of each is the delay, 0 is unreachable",
+    (".csv", ".txt"),
+    read=_import,
+    options=("capacity_mbps",),
+)

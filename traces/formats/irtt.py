@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.common.units import NS_PER_MS, NS_PER_S
-from leogym.traces.formats import clocks, plausible
+from leogym.traces.formats import clocks, leoreplayer, plausible
 from leogym.traces.formats import series as rows
-from leogym.traces.formats.probes import Probes
+from leogym.traces.formats.format import PROBE_OPTIONS, Format
+from leogym.traces.formats.probes import Probes, imported
 from leogym.traces.formats.source import Source
 from leogym.traces.formats.tally import Tally, times
 
@@ -261,3 +262,14 @@ def _one_way(
             f"a wall clock was set {times(aligned.steps)}: one-way delays are aligned anew after each"
         )
     return aligned.up_ns, aligned.down_ns
+
+
+FORMAT = Format(
+    "irtt",
+    "JSON of `irtt client -o`: RTTs, one-way delays, lost probes",
+    (".json",),
+    read=lambda job: imported(job, read(job.path, job.tally, job.floor_ns)),
+    options=PROBE_OPTIONS,
+    samples="probes",
+    bin_ms=leoreplayer.INTERVAL_MS,
+)

@@ -19,7 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from leogym.common.units import NS_PER_S
+from leogym.traces.formats import announced
 from leogym.traces.formats import series as rows
+from leogym.traces.formats.announced import Change
+from leogym.traces.formats.format import Fault, Format, Import
 from leogym.traces.formats.series import Series
 from leogym.traces.formats.source import Source
 from leogym.traces.orbit.earth import LIGHT_KM_PER_S
@@ -51,16 +54,6 @@ class Second:
     def ends(self) -> tuple[int, int]:
         """The users' satellites."""
         return self.nodes[1], self.nodes[-2]
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A violation of physics, or of the log's own claims, in a line."""
-
-    line: int
-    kind: str  # ``below-floor``, ``frozen`` or ``off-grid``
-    field: str
-    rule: str
 
 
 def _listed(source: Source, line: int, field: str, text: str) -> list[str]:
@@ -167,8 +160,9 @@ def off_grid(seconds: Sequence[Second], reattach_s: int = REATTACH_S) -> list[Fa
 
 def faults(seconds: Sequence[Second]) -> list[Fault]:
     """Return all faults of a log, ordered by line."""
-    found = [*below_floor(seconds), *frozen_legs(seconds), *off_grid(seconds)]
-    return sorted(found, key=lambda fault: fault.line)
+    return sorted(
+        [*below_floor(seconds), *frozen_legs(seconds), *off_grid(seconds)], key=lambda fault: fault.line
+    )
 
 
 def read(path: Path, capacity_mbps: float) -> tuple[Series, list[Second]]:
@@ -210,26 +204,18 @@ def read(path: Path, capacity_mbps: float) -> tuple[Series, list[Second]]:
     return series.with_both(connected=np.array(connected)), seconds
 
 
-@dataclass(frozen=True)
-class Change:
-    """A change of the path, for announcements."""
-
-    time_s: float  # since the log's first line
-    kind: str  # ``hard`` or ``soft``
-    end: str | None  # the end whose satellite changed: ``from``, ``to`` or ``both``; None if soft
-
-
 def changes(seconds: Sequence[Second]) -> list[Change]:
     """Return all changes of the path. After a gap, the path before it counts."""
-    found, last = [], None
+    path_changes: list[Change] = []
+    last = None
     for second in seconds:
         if last is not None and second.nodes and second.nodes != last.nodes:
             moved = [name for name, side in (("from", 0), ("to", 1)) if last.ends[side] != second.ends[side]]
             end = {0: None, 1: moved[0] if moved else None, 2: "both"}[len(moved)]
             kind = "hard" if moved else "soft"
-            found.append(Change(float(second.cycle - seconds[0].cycle), kind, end))
+            path_changes.append(Change(float(second.cycle - seconds[0].cycle), kind, end))
         last = second if second.nodes else last
-    return found
+    return path_changes
 
 
 def _change(old: Second, new: Second) -> tuple[str, int]:
@@ -239,3 +225,36 @@ def _change(old: Second, new: Second) -> tuple[str, int]:
         return "soft_handover", 0
     # Both ends hand over in parallel, so the longer outage counts.
     return "hard_handover", max(1, round(3 * max(sums_s) * NS_PER_S))
+
+
+def _import(job: Import) -> Series:
+    series, seconds = read(job.path, job.options.capacity_mbps)
+    announcements, job.notes = announced.of_changes(changes(seconds), job.options.reattach)
+    job.metadata = {
+        "constellation": "starlink-leoem",
+        "altitude_km": ALTITUDE_KM,
+        "attach": "nearest",
+        **announcements,
+    }
+    job.faults = faults(seconds)
+    return series
+
+
+def _check(path: Path) -> tuple[int, list[Fault]]:
+    seconds = read_log(path)
+    return len(seconds), faults(seconds)
+
+
+FORMAT = Format(
+    "leoem",
+    "a path log of LeoEM, with the outages that its emulator makes of handovers",
+    (".log",),
+    read=_import,
+    check=_check,
+    fault_kinds={
+        "below-floor": "legs to the ground below the physical floor, altitude over the speed of light",
+        "frozen": "user legs that stand still although the satellites move",
+        "off-grid": "handovers off the re-selection grid",
+    },
+    options=("capacity_mbps",),
+)

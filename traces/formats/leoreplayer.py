@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.common.errors import InputError
+from leogym.common.output_file import whole_file
 from leogym.common.units import NS_PER_MS
 from leogym.traces.formats import mahimahi
 from leogym.traces.formats import series as rows
+from leogym.traces.formats.format import Export, Format, Import, exported_files
 from leogym.traces.formats.series import Series
 from leogym.traces.formats.source import Source
 from leogym.traces.formats.tally import Tally
@@ -115,3 +117,37 @@ def replayed_bps(path: Path, intervals: int, interval_ms: int, tally: Tally) -> 
         how = "cut" if period_ms > wanted_ms else "repeated"
         tally.remark(f"period: the {period_ms} ms of {path} are {how} to the delays' {wanted_ms} ms")
     return mahimahi.capacity_bps(mahimahi.repeated_ms(opportunity_ms, wanted_ms), wanted_ms, interval_ms)
+
+
+def _import(job: Import) -> Series:
+    path, options = job.path, job.options
+    if path.is_dir():
+        delay, uplink, downlink = exported_files(path, ("delay.txt", "uplink.txt", "downlink.txt"))
+        series = read(delay, uplink, downlink, options.capacity_mbps, job.tally, exported=True)
+        return mahimahi.unrotated(series, mahimahi.read_sidecar(path))
+    uplink, downlink = options.uplink, options.downlink
+    recorded = path.with_name(path.name.replace("delay", "bw", 1))
+    if uplink is None and downlink is None and recorded != path and recorded.is_file():
+        uplink = downlink = recorded
+        job.notes.append(f"capacity of both directions from {recorded}")
+    return read(path, uplink, downlink, options.capacity_mbps, job.tally)
+
+
+def _write_delay(job: Export) -> str:
+    with whole_file(job.folder / "delay.txt") as file:
+        count = write_delays(job.series, file)
+    job.contents["delay.txt"] = f"{count} delays of {INTERVAL_MS} ms each, one way"
+    return f"delay: one-way, to the nearest ms at every {INTERVAL_MS} ms"
+
+
+FORMAT = Format(
+    "leoreplayer",
+    "delays in ms at every 10 ms, and packet delivery times",
+    (".txt",),
+    read=_import,
+    write=lambda job: mahimahi.write_links(
+        job, INTERVAL_MS, _write_delay, f"mm-delay {INTERVAL_MS} delay.txt"
+    ),
+    options=("uplink", "downlink", "capacity_mbps"),
+    samples="delays",
+)

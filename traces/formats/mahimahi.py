@@ -7,26 +7,35 @@ time 0 and the period are the same moment. Every trace therefore needs an opport
 during an outage.
 """
 
+import json
 import math
+import shutil
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leogym.common.errors import InputError
+from leogym.common.output_file import whole_file
+from leogym.common.progress import Progress
 from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.formats import series as rows
+from leogym.traces.formats.format import Export, Format, Import, exported_files
 from leogym.traces.formats.series import Series
 from leogym.traces.formats.source import Source
 from leogym.traces.formats.tally import Tally
+from leogym.traces.path import cache
 
 PACKET_BITS = 12_000  # bits of an opportunity that count as capacity: an IP packet of 1,500 bytes
 
 DIRECTIONS = ("uplink", "downlink")
-DEFAULT_BIN_MS = 100
+SIDECAR = "export.json"  # file in exported folders that describes them
+SIZE_REPORTED_BYTES = 10_000_000  # smaller exports are fast, and report nothing
 MAX_PERIOD_MS = round(rows.MAX_PERIOD_S * 1000)
 MAX_OPPORTUNITIES = 1 << 29  # a day at 70 Mbit/s. Mahimahi keeps all of them in memory.
 MAX_REPEATED = 1 << 28  # opportunities of a trace that is repeated to another's length
@@ -102,14 +111,15 @@ def opportunities_ms(series: Series, direction: str) -> Iterator[NDArray[np.int6
     yield np.full(left + 1, period_ms, dtype=np.int64)
 
 
-def write(series: Series, direction: str, file: IO[str], told: Callable[[int], None] | None = None) -> int:
-    """Write a direction's trace; return its number of opportunities, and call ``told`` with each piece's."""
+def write(
+    series: Series, direction: str, file: IO[str], advance: Callable[[int], None] = lambda _: None
+) -> int:
+    """Write a direction's trace, and pass the size of each piece to ``advance``; return the sum of sizes."""
     count = 0
     for piece in opportunities_ms(series, direction):
         file.write("\n".join(map(str, piece.tolist())) + "\n")
         count += len(piece)
-        if told is not None:
-            told(len(piece))
+        advance(len(piece))
     return count
 
 
@@ -237,7 +247,7 @@ def read(
     uplink: Path,
     downlink: Path,
     delay_ms: tuple[float, float],
-    bin_ms: int = DEFAULT_BIN_MS,
+    bin_ms: int = 100,
     tally: Tally | None = None,
 ) -> Series:
     """Read a pair of traces as rows of ``bin_ms`` with a constant delay up and down.
@@ -273,3 +283,176 @@ def read(
         for path, one_way_ms in zip((uplink, downlink), delay_ms, strict=True)
     )
     return replace(series, up=up, down=down)
+
+
+def read_sidecar(folder: Path) -> dict[str, Any]:
+    """Return what an export noted in its folder, or an empty dictionary."""
+    path = folder / SIDECAR
+    if not path.is_file():
+        return {}
+    try:
+        sidecar = json.loads(cache.read_bytes(path))
+    except (ValueError, RecursionError):
+        raise InputError(f"{path}: file: not JSON") from None
+    return sidecar if isinstance(sidecar, dict) else {}
+
+
+def unrotated(series: Series, sidecar: dict[str, Any]) -> Series:
+    """Undo the export's rotation of an outage across the wrap, to the resolution of the rows."""
+    offset = sidecar.get("offset_s", 0)
+    if not isinstance(offset, int | float) or not 0 <= offset < series.period_ns / 1e9:
+        return series
+    start_ns = series.period_ns - round(offset * 1e9)
+    row = int(np.searchsorted(series.time_ns, start_ns, side="right")) - 1
+    return series.rotated(int(series.time_ns[row])) if start_ns < series.period_ns else series
+
+
+def _exported_delays_ms(sidecar: dict[str, Any]) -> tuple[float | None, float | None]:
+    """Return the delays up and down of the trace that an export came from, if the sidecar has them."""
+    values = [sidecar.get(f"{way}_delay_ms", sidecar.get("delay_ms")) for way in ("up", "down")]
+    up_ms, down_ms = (float(ms) if isinstance(ms, int | float) else None for ms in values)
+    return up_ms, down_ms
+
+
+def _whole_period(series: Series, sidecar: dict[str, Any]) -> Series:
+    """Repeat the series to the period of the trace that it was exported from."""
+    period_s = sidecar.get("period_s")
+    if not isinstance(period_s, int | float) or not 0 < period_s <= rows.MAX_PERIOD_S:
+        return series
+    count, remainder_ns = divmod(round(period_s * 1e9), series.period_ns)
+    if remainder_ns or count < 2 or count * len(series.time_ns) > rows.MAX_ROWS:
+        return series
+    return series.tiled(count)
+
+
+def _import(job: Import) -> Series:
+    path, options = job.path, job.options
+    if path.is_dir():
+        uplink, downlink = exported_files(path, ("uplink.txt", "downlink.txt"))
+        sidecar = read_sidecar(path)
+    else:
+        uplink, downlink, sidecar = options.uplink or path, options.downlink or path, {}
+    delays_ms = (options.delay_ms, options.delay_ms)
+    if options.delay_ms is None:
+        delays_ms = _exported_delays_ms(sidecar)
+        if delays_ms[0] is not None:
+            both = " up, ".join(f"{delay_ms:g}" for delay_ms in dict.fromkeys(delays_ms))
+            down = " down" * (delays_ms[0] != delays_ms[1])
+            job.notes.append(f"delay_ms: {both}{down}, from {path / SIDECAR}")
+    up_ms, down_ms = (ms if ms is not None and 0 < ms <= rows.MAX_DELAY_MS else None for ms in delays_ms)
+    if up_ms is None or down_ms is None:
+        raise InputError(f"{path}: delay_ms: mahimahi's traces have no delay: give --delay-ms, above 0")
+    series = read(uplink, downlink, (up_ms, down_ms), job.bin_ms, job.tally)
+    return unrotated(_whole_period(series, sidecar), sidecar)
+
+
+@contextmanager
+def _progress(folder: Path, lines: int, size_bytes: int) -> Iterator[Callable[[int], None]]:
+    """Print the estimated size of a large export on standard error; yield a callback for its progress.
+
+    The callback takes the number of lines just written. Raises InputError if the disk has too little space.
+    """
+    if size_bytes < SIZE_REPORTED_BYTES:
+        yield lambda _: None
+        return
+    free_bytes = shutil.disk_usage(folder).free
+    if free_bytes < size_bytes:
+        raise InputError(
+            f"{folder}: --out: needs about {size_bytes / 1e6:,.0f} MB and has {free_bytes / 1e6:,.0f} MB free"
+        )
+    size = f"writing about {size_bytes / 1e6:,.0f} MB: {lines / 1e6:,.1f} million opportunities"
+    print(size, file=sys.stderr, flush=True)
+    with Progress("writing", lines, quiet_s=0.0) as progress:
+        yield progress.advance
+
+
+def _median_ms(series: Series, delay_ns: NDArray[np.int64]) -> float:
+    """Return the delay that at most half of the time is below, in ms."""
+    order = np.argsort(delay_ns, kind="stable")
+    half = int(np.searchsorted(np.cumsum((series.end_ns - series.time_ns)[order]), series.period_ns / 2))
+    return int(delay_ns[order][half]) / NS_PER_MS
+
+
+def _note_losses(job: Export) -> None:
+    lengths = job.series.end_ns - job.series.time_ns
+    up, down = (
+        float((way.loss * lengths).sum() / job.series.period_ns) for way in (job.series.up, job.series.down)
+    )
+    if up != down:
+        job.sidecar |= {"mean_up_loss": up, "mean_down_loss": down}
+        job.not_expressed.append(
+            f"loss: {up:.6g} up and {down:.6g} down on average, left out: use mm-loss uplink, downlink"
+        )
+    elif up:
+        job.sidecar["mean_loss"] = up
+        job.not_expressed.append(f"loss: {up:.6g} on average, left out: use mm-loss")
+
+
+def write_links(job: Export, unit_ms: int, note_delay: Callable[[Export], str], shells: str) -> None:
+    """Write both directions' traces; note in the sidecar the delay and loss, which they cannot express.
+
+    Args:
+        job: the export; its series is rotated to a start at which both directions have capacity.
+        unit_ms: the period must be a multiple of it.
+        note_delay: writes the delay, and returns a note on it; empty if it is exact.
+        shells: mahimahi's shells that replay the delay; ``{delay_ms}`` is the median.
+    """
+    check(job.series, job.source, unit_ms)
+    offset_ns = starting_offset_ns(job.series, job.source)
+    job.series = series = job.series.rotated(offset_ns)
+    job.sidecar["offset_s"] = offset_ns / 1e9
+    if offset_ns:
+        job.not_expressed.append(
+            f"start: an outage lies across the end of the period, which needs an opportunity; "
+            f"time 0 of these files is {offset_ns / 1e9:.9g} s into the trace"
+        )
+    links = repetition(series, unit_ms)
+    if links.period_ns < series.period_ns:
+        times = f"{series.period_ns // links.period_ns} times"
+        job.not_expressed.append(
+            f"period: {links.period_ns / 1e9:g} s of links that never change, {times} the same"
+        )
+    with _progress(job.folder.parent, *size(links)) as advance:
+        for direction in DIRECTIONS:
+            with whole_file(job.folder / f"{direction}.txt") as file:
+                count = write(links, direction, file, advance)
+            mean_mbps = count * PACKET_BITS / (links.period_ns / 1e9) / 1e6
+            job.sidecar[f"{direction}_opportunities"] = count
+            job.sidecar[f"{direction}_mean_mbps"] = round(mean_mbps, 6)
+            job.contents[f"{direction}.txt"] = f"{count} opportunities, {mean_mbps:.3f} Mbit/s on average"
+    # mm-delay takes whole milliseconds, the same both ways.
+    job.sidecar["delay_ms"] = max(1, round(_median_ms(series, series.rtt_ns // 2)))
+    job.not_expressed += [
+        "time: opportunities come in whole milliseconds, rounded up",
+        "connected: an outage has no opportunity; path_id and events are left out",
+        *filter(None, [note_delay(job)]),
+    ]
+    if not np.array_equal(series.up.delay_ns, series.down.delay_ns):
+        up_ms, down_ms = (_median_ms(series, way.delay_ns) for way in (series.up, series.down))
+        job.sidecar |= {"up_delay_ms": up_ms, "down_delay_ms": down_ms}
+        job.not_expressed.append(
+            f"direction: the delay is {up_ms:g} ms up and {down_ms:g} ms down (medians); "
+            "the format has half of the round trip's for both"
+        )
+    _note_losses(job)
+    delay_shell = shells.format(delay_ms=job.sidecar["delay_ms"])
+    job.sidecar["run"] = f"{delay_shell} mm-link uplink.txt downlink.txt -- COMMAND"
+    job.sidecar["rates"] = "an opportunity is 1,504 bytes of mahimahi and 1,500 bytes of IP packet"
+
+
+def _note_delay(job: Export) -> str:
+    low, high = (int(rtt_ns) / 2 / NS_PER_MS for rtt_ns in (job.series.rtt_ns.min(), job.series.rtt_ns.max()))
+    delay_ms = job.sidecar["delay_ms"]
+    if low == high == delay_ms:
+        return ""
+    return f"delay: varies from {low:g} to {high:g} ms; mm-delay has one: {delay_ms} ms, the median"
+
+
+FORMAT = Format(
+    "mahimahi",
+    "packet delivery times, as mm-link takes them",
+    (".txt",),
+    read=_import,
+    write=lambda job: write_links(job, 1, _note_delay, "mm-delay {delay_ms}"),
+    options=("uplink", "downlink", "delay_ms", "bin_ms"),
+)

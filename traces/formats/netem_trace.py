@@ -11,6 +11,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leogym.common.output_file import whole_file
+from leogym.traces.formats.format import Export, Format
+from leogym.traces.formats.mahimahi import DIRECTIONS
 from leogym.traces.formats.series import Series
 
 
@@ -50,3 +53,30 @@ def write_loss(series: Series, direction: str, file: IO[str]) -> int:
     values, lengths = _spans(series, series.way(direction).loss)
     models = [{"loss": [loss], "duration": f"{ns}ns"} for loss, ns in zip(values, lengths, strict=True)]
     return _write_repeated(file, "Loss", models)
+
+
+def _write(job: Export) -> None:
+    """Write capacity per direction; delay and loss in one file each if both directions have the same."""
+    series = job.series
+    for direction in DIRECTIONS:
+        with whole_file(job.folder / f"{direction}.bw.json") as file:
+            spans = write_capacity(series, direction, file)
+        job.contents[f"{direction}.bw.json"] = f"BwTraceConfig, {spans} spans"
+    for quantity, field, write_quantity, description in (
+        ("delay", "delay_ns", write_delay, "DelayTraceConfig, {} spans, one way"),
+        ("loss", "loss", write_loss, "LossTraceConfig, {} spans"),
+    ):
+        alike = np.array_equal(getattr(series.up, field), getattr(series.down, field))
+        for direction in DIRECTIONS[: 1 if alike else 2]:
+            name = f"{quantity}.json" if alike else f"{direction}.{quantity}.json"
+            with whole_file(job.folder / name) as file:
+                job.contents[name] = description.format(write_quantity(series, direction, file))
+    job.not_expressed.append("connected: an outage is a bandwidth of 0; path_id and events are left out")
+    job.sidecar["offset_s"] = 0.0
+
+
+FORMAT = Format(
+    "netem-trace",
+    "JSON for the crate netem-trace and for rattan: capacity, delay and loss, exact",
+    write=_write,
+)

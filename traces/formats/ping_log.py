@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from leogym.common.units import NS_PER_MS, NS_PER_S
-from leogym.traces.formats import clocks, ping_lines, plausible
+from leogym.traces.formats import clocks, leoreplayer, ping_lines, plausible
 from leogym.traces.formats import series as rows
+from leogym.traces.formats.format import PROBE_OPTIONS, Format
 from leogym.traces.formats.ping_lines import Kind, Line
-from leogym.traces.formats.probes import Probes, of_round_trips
+from leogym.traces.formats.probes import Probes, imported, of_round_trips
 from leogym.traces.formats.source import Source
 from leogym.traces.formats.tally import Tally
 
@@ -253,3 +254,14 @@ def _drop_across_steps(steps: clocks.Steps, known: clocks.Ints, rtt_ns: clocks.F
         rtt_ns[across] = np.nan
         dropped += len(across)
     tally.add("were under way when the clock stepped: not measured", None, dropped)
+
+
+FORMAT = Format(
+    "ping",
+    "a log of `ping -D`: RTTs, lost probes",
+    (".txt", ".log"),
+    read=lambda job: imported(job, read(job.path, job.tally, job.floor_ns)),
+    options=PROBE_OPTIONS,
+    samples="probes",
+    bin_ms=leoreplayer.INTERVAL_MS,
+)

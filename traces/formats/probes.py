@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from leogym.common.errors import InputError
 from leogym.common.units import NS_PER_MS
+from leogym.traces.formats import leoreplayer
 from leogym.traces.formats import series as rows
+from leogym.traces.formats.format import Import
 from leogym.traces.formats.series import Series
 
 OUTAGE_NS = 30 * NS_PER_MS
@@ -114,6 +116,21 @@ def binned(probes: Probes, slot_ns: int, capacity_mbps: float, source: str) -> S
     up, down = ways
     events = rows.unreachable_events(up.connected, down.connected)
     return Series(slots * slot_ns, time_ns, up, down, np.zeros(slots, dtype=np.int64), events)
+
+
+def imported(job: Import, measured: Probes) -> Series:
+    """Return the rows of an import's probes, with the capacity of its options."""
+    slot_ns = job.bin_ms * NS_PER_MS
+    series = binned(measured, slot_ns, job.options.capacity_mbps, str(job.path))
+    series = leoreplayer.replayed(series, job.options.uplink, job.options.downlink, job.bin_ms, job.tally)
+    empty = len(series.time_ns) - len(np.unique(measured.time_ns // slot_ns))
+    (_, out_up), (_, out_down) = losses(measured)
+    lost_in_outages = int((measured.lost & (out_up | out_down)).sum())
+    job.notes.append(
+        f"{len(measured.lost)} probes, {int(measured.lost.sum())} lost, {lost_in_outages} of them in "
+        f"outages; {empty} of {len(series.time_ns)} slots of {job.bin_ms} ms have no probe"
+    )
+    return series
 
 
 def losses(probes: Probes) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:

@@ -25,7 +25,9 @@ from numpy.typing import NDArray
 
 from leogym.common.errors import InputError
 from leogym.common.units import NS_PER_MS, NS_PER_S
+from leogym.traces.formats import plausible
 from leogym.traces.formats import series as rows
+from leogym.traces.formats.format import Format, Import
 from leogym.traces.formats.samples import DELAYS_NS, LOSSES, LOST_FLAGS, ONE_WAY, binned, checked
 from leogym.traces.formats.series import Series
 from leogym.traces.formats.source import shown
@@ -68,7 +70,6 @@ _KNOWN_PARTS = {
     },
 }
 """Headers with further columns. The dish's throughput is what was used, not the capacity."""
-DEFAULT_BIN_MS = 100
 _PAUSE_NS, _PAUSE_INTERVALS = 10 * NS_PER_S, 10
 _MAX_TIME_NS = 1 << 62
 
@@ -153,7 +154,7 @@ def read(
     columns: Mapping[str, str],
     delay_ms: float | None,
     capacity_mbps: float,
-    bin_ms: int = DEFAULT_BIN_MS,
+    bin_ms: int = 100,
     *,
     tally: Tally | None = None,
     floor_ns: float = 0.0,
@@ -234,3 +235,31 @@ def _remark_pauses(time_ns: NDArray[np.int64], line: NDArray[np.int64], tally: T
             f"{apart_ns[longest] / NS_PER_S:,.6g} s before line {line[longest + 1]} (a pause, or the clock "
             "was set): the values before hold"
         )
+
+
+def _import(job: Import) -> Series:
+    options = job.options
+    series, note = read(
+        job.path,
+        parse_mapping(options.columns) if options.columns else {},
+        options.delay_ms,
+        options.capacity_mbps,
+        job.bin_ms,
+        tally=job.tally,
+        floor_ns=job.floor_ns,
+    )
+    job.notes.append(note)
+    if "_mbps" in note:
+        way = "from → to" if options.terminal_at == "to" else "to → from"
+        job.notes.append(f"the user is at {options.terminal_at!r}: its download goes {way}")
+    return series
+
+
+FORMAT = Format(
+    "starlink-csv",
+    "measurements as CSV: LENS's irtt and ping, the dish's history, others by --columns",
+    (".csv",),
+    read=_import,
+    options=("terminal_at", "columns", "delay_ms", "capacity_mbps", "bin_ms", "altitude_km"),
+    altitude_km=plausible.STARLINK_KM,
+)

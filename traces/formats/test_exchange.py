@@ -11,9 +11,10 @@ from hypothesis import given, settings
 
 from leogym.common.errors import reports_input_errors
 from leogym.traces.__main__ import main
-from leogym.traces.formats import exchange, exporting, mahimahi
+from leogym.traces.formats import exporting, importing, mahimahi, registry
 from leogym.traces.formats import series as rows
 from leogym.traces.formats.conftest import make_series, random_series
+from leogym.traces.formats.format import Options
 from leogym.traces.path import cache
 
 HEAD = '# {"format": "leogym-path-trace", "version": 1, "name": "x"}\n'
@@ -126,8 +127,8 @@ def test_every_export_is_read_back_in_every_format(tmp_path_factory, series):
         return
     for kind in ("mahimahi", "leoreplayer"):
         exporting.export(str(folder / "x.csv"), kind, folder / kind)
-        options = exchange.Options(bin_ms=10)
-        back, *_ = exchange.read(folder / kind, kind, options)
+        options = Options(bin_ms=10)
+        back, _ = importing.read(folder / kind, kind, options)
         assert back.period_ns == series.period_ns
         for direction in mahimahi.DIRECTIONS:
             lengths = (series.end_ns - series.time_ns) / 1e9
@@ -178,11 +179,11 @@ def test_every_export_is_read_back_in_every_format(tmp_path_factory, series):
         ),
         (
             ["import", "up.txt", "--format", "mahimahi", "--delay-ms", "0", "--out", "o"],
-            "import: --delay-ms: must be above 0 and at most 9999, not 0",
+            "import: --delay-ms: must be above 0 and at most 9,999, not 0",
         ),
         (
             ["import", "up.txt", "--format", "mahimahi", "--delay-ms", "nan", "--out", "o"],
-            "import: --delay-ms: must be above 0 and at most 9999, not nan",
+            "import: --delay-ms: must be above 0 and at most 9,999, not nan",
         ),
         (
             ["import", "up.txt", "--format", "starlink-csv", "--columns", "x", "--out", "o"],
@@ -218,7 +219,7 @@ def test_bad_input_is_one_line_with_exit_status_2_and_leaves_nothing(
     assert sorted(path for path in tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("kind", exchange.IMPORTS)
+@pytest.mark.parametrize("kind", registry.READABLE)
 def test_a_file_of_10_gb_is_refused_without_reading_it(monkeypatch, capsys, tmp_path, kind):
     with (tmp_path / "big").open("wb") as file:
         os.truncate(file.fileno(), 10 * 10**9)
@@ -319,7 +320,7 @@ def test_an_import_counts_what_is_not_measured_in_one_line(monkeypatch, capsys, 
     assert _run(monkeypatch, *words) == 0
     assert (cache.load(str(out)).up_delay_ns / 1e6).tolist() == [15, 15, 3.5, 15.5]
     assert _run(monkeypatch, *words, "--altitude-km", "-1") == 2
-    assert capsys.readouterr().err.endswith("import: --altitude-km: must be from 0 to 100000, not -1\n")
+    assert capsys.readouterr().err.endswith("import: --altitude-km: must be from 0 to 100,000, not -1\n")
 
 
 def test_an_import_says_how_it_was_made(monkeypatch, capsys, tmp_path):
@@ -341,3 +342,12 @@ def test_an_import_says_how_it_was_made(monkeypatch, capsys, tmp_path):
     assert metadata["command"].endswith("--format starlink-csv --bin-ms 20")
     assert metadata["notes"] == [line.removeprefix("note: ") for line in said]
     assert metadata["provenance"] == "imported from m.csv (starlink-csv)"
+
+
+def test_the_help_of_import_has_every_format_and_the_way_to_read_satellites(monkeypatch, capsys):
+    assert _run(monkeypatch, "import", "--help") == 0
+    lines = capsys.readouterr().out.splitlines()
+    for name in registry.READABLE:
+        form = registry.FORMATS[name]
+        assert f"  {name:<13} {form.help} ({', '.join(form.suffixes)})" in lines
+    assert "`build --constellation FILE.tle`" in " ".join(lines)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from leogym.common.errors import InputError
 from leogym.common.units import NS_PER_MS
-from leogym.traces.formats import exchange, irtt, ping_log, probes
-from leogym.traces.formats.exchange import Options
+from leogym.traces.formats import importing, irtt, ping_log, probes
+from leogym.traces.formats.format import Options
 
 START_S = 1_700_000_000
 
@@ -197,10 +197,10 @@ def test_a_recording_of_leoreplayer_is_pings_for_the_delay_and_packets_for_the_c
     log = _ping(tmp_path, [(seq, seq / 100, 40.0) for seq in range(200)])
     down = tmp_path / "bw_1.txt"
     down.write_text("".join(f"{ms}\n" for ms in range(1, 2001) for _ in range(2)))
-    series, extra, notes, _ = exchange.read(log, "ping", Options(downlink=down, capacity_mbps=8.0))
+    series, job = importing.read(log, "ping", Options(downlink=down, capacity_mbps=8.0))
     assert len(series.time_ns) == 200
     # Two packets of 1,500 bytes a millisecond, towards the user, which is at "to": from → to.
     assert set(series.up.bps.tolist()) == {24_000_000}
     assert set(series.down.bps.tolist()) == {8_000_000}
-    assert extra["terminal_at"] == "to"
-    assert "200 probes, 0 lost, 0 of them in outages; 0 of 200 slots of 10 ms have no probe" in notes
+    assert job.metadata["terminal_at"] == "to"
+    assert "200 probes, 0 lost, 0 of them in outages; 0 of 200 slots of 10 ms have no probe" in job.notes

@@ -1,8 +1,8 @@
 import pytest
 
 from leogym.common.errors import InputError
-from leogym.traces.formats import exchange, wetlinks
-from leogym.traces.formats.exchange import Options
+from leogym.traces.formats import importing, wetlinks
+from leogym.traces.formats.format import Options
 
 IPERF = "site_name,timestamp_start,timestamp_end,server,ip_protocol,transport_protocol,download,upload\n"
 PINGS = (
@@ -32,7 +32,7 @@ def _files(tmp_path, seconds, pings=None):
 def test_runs_of_iperf_follow_one_another_with_the_pings_nearest_to_them(tmp_path):
     seconds = [_second(0, 100e6, 10e6), _second(1, 120e6, 12e6), _second(0, 80e6, 8e6, minute=5)]
     file = _files(tmp_path, seconds, [_pings(0, 1.0, 40), _pings(4, 0, 50), _pings(5, 100, "")])
-    series, extra, notes, _ = exchange.read(file, "wetlinks", Options())
+    series, job = importing.read(file, "wetlinks", Options())
     assert series.time_ns.tolist() == [0, 10**9, 2 * 10**9]
     assert series.period_ns == 3 * 10**9
     # The user is at "to": its download goes from → to.
@@ -41,9 +41,9 @@ def test_runs_of_iperf_follow_one_another_with_the_pings_nearest_to_them(tmp_pat
     # Half of the best RTT of the nearest series with answers.
     assert series.up.delay_ns.tolist() == [20_000_000, 20_000_000, 25_000_000]
     assert series.up.loss.tolist() == [0.01, 0.01, 0]
-    assert extra["terminal_at"] == "to"
-    assert notes[0] == "2 runs of iperf, 3 s, one after the other without the pauses between them"
-    assert notes[1].startswith("delay and loss of 3 s from ")
+    assert job.metadata["terminal_at"] == "to"
+    assert job.notes[0] == "2 runs of iperf, 3 s, one after the other without the pauses between them"
+    assert job.notes[1].startswith("delay and loss of 3 s from ")
 
 
 def test_seconds_without_pings_nearby_need_a_delay(tmp_path):
@@ -74,22 +74,22 @@ def test_what_is_not_measured_holds_the_last_value_and_is_counted(tmp_path):
     seconds = [_second(0, 100e6, 10e6), _second(1, "", 12e6), _second(1, 90e6, 9e6), _second(2, 80e6, "NaN")]
     pings = [_pings(0, 0, 0), _pings(1, 100, ""), _pings(2, 0, 3.5), _pings(3, "", 40), _pings(4, 2, 44)]
     file = _files(tmp_path, seconds, pings)
-    series, _, notes, _ = exchange.read(file, "wetlinks", Options())
+    series, job = importing.read(file, "wetlinks", Options())
     assert series.up.bps.tolist() == [100_000_000, 100_000_000, 80_000_000]
     assert series.down.bps.tolist() == [10_000_000, 12_000_000, 12_000_000]
     assert set(series.up.delay_ns.tolist()) == {22_000_000}
-    assert notes[2] == (
+    assert job.notes[2] == (
         f"{tmp_path / 'net_ping.csv'}: 1 of 5 series of pings has an RTT of 0: not measured (line 2); "
         "1 of 5 series of pings is lost: the nearest other one counts (line 3); "
         "1 of 5 series of pings has an RTT below the 4.54 ms that light needs: not measured (line 4); "
         "1 of 5 series of pings has no packet_loss: not measured (line 5)"
     )
-    assert notes[4] == (
+    assert job.notes[4] == (
         f"{file}: 2 of 4 seconds have no download or no upload: the last one holds (the first in line 3); "
         "1 of 4 seconds has the time of the row before: left out (line 4)"
     )
     # Satellites may fly lower, or not at all.
-    series, *_ = exchange.read(file, "wetlinks", Options(altitude_km=100.0))
+    series, _ = importing.read(file, "wetlinks", Options(altitude_km=100.0))
     assert set(series.up.delay_ns.tolist()) == {1_750_000}
 
 

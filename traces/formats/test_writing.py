@@ -8,8 +8,9 @@ import pytest
 
 from leogym.common.errors import reports_input_errors
 from leogym.traces.__main__ import main
-from leogym.traces.formats import exchange, mahimahi, writing
+from leogym.traces.formats import importing, mahimahi
 from leogym.traces.formats.conftest import make_series
+from leogym.traces.formats.format import Options
 
 HEAD = '# {"format": "leogym-path-trace", "version": 1, "name": "x"}\n'
 COLUMNS = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n"
@@ -57,7 +58,7 @@ def test_an_exported_repetition_comes_back_with_the_traces_period(monkeypatch, t
         one.startswith("period: ")
         for one in json.loads((tmp_path / "o/export.json").read_text())["not_expressed"]
     )
-    back, *_ = exchange.read(tmp_path / "o", "mahimahi", exchange.Options())
+    back, _ = importing.read(tmp_path / "o", "mahimahi", Options())
     assert back.period_ns == 300_000_000_000
     assert set(back.up.bps.tolist()) <= {99_960_000, 100_080_000, 100_000_000, 99_999_996}
 
@@ -70,7 +71,7 @@ def test_a_large_export_says_its_size_first_and_how_far_it_is(monkeypatch, tmp_p
         "2.5,20,100,100,0,1,0,",
         "20,20,100,100,0,1,0,",
     )
-    monkeypatch.setattr(writing, "SAID_BYTES", 100_000)
+    monkeypatch.setattr(mahimahi, "SIZE_REPORTED_BYTES", 100_000)
     assert _run(monkeypatch, "export", trace, "--format", "mahimahi", "--out", tmp_path / "o") == 0
     said = capsys.readouterr().err.splitlines()
     written = sum((tmp_path / "o" / f"{direction}.txt").stat().st_size for direction in mahimahi.DIRECTIONS)
@@ -82,8 +83,8 @@ def test_a_large_export_says_its_size_first_and_how_far_it_is(monkeypatch, tmp_p
 
 def test_an_export_that_the_disk_has_no_room_for_is_not_begun(monkeypatch, tmp_path, capsys):
     trace = _trace(tmp_path, "0,20,100,100,0,1,0,", "18,20,100,100,0,0,0,unreachable", "20,20,100,100,0,1,0,")
-    monkeypatch.setattr(writing, "SAID_BYTES", 100_000)
-    monkeypatch.setattr(writing.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
+    monkeypatch.setattr(mahimahi, "SIZE_REPORTED_BYTES", 100_000)
+    monkeypatch.setattr(mahimahi.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
     assert _run(monkeypatch, "export", trace, "--format", "mahimahi", "--out", tmp_path / "o") == 2
     assert "--out: needs about 2 MB and has 0 MB free" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]

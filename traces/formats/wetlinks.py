@@ -22,6 +22,7 @@ from leogym.common.errors import InputError
 from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.traces.formats import plausible
 from leogym.traces.formats import series as rows
+from leogym.traces.formats.format import Format, Import
 from leogym.traces.formats.series import Series
 from leogym.traces.formats.table import Table, is_unknown
 from leogym.traces.formats.tally import Tally
@@ -186,3 +187,22 @@ def _nearest(sorted_ns: NDArray[np.int64], at_ns: NDArray[np.int64]) -> NDArray[
     before = (after - 1).clip(0)
     closer = np.abs(sorted_ns[before] - at_ns) <= np.abs(sorted_ns[after] - at_ns)
     return np.where(closer, before, after)
+
+
+def _import(job: Import) -> Series:
+    default = job.path.with_name(PINGS)
+    pings = job.options.pings or (default if default != job.path and default.is_file() else None)
+    series, notes = read(job.path, pings, job.options.delay_ms, job.tally, job.floor_ns)
+    job.notes += [*notes, f"the user is at {job.options.terminal_at!r}"]
+    return series
+
+
+FORMAT = Format(
+    "wetlinks",
+    "net_iperf.csv of WetLinks, with delay and loss from the net_ping.csv next to it",
+    (".csv",),
+    read=_import,
+    options=("terminal_at", "pings", "delay_ms", "altitude_km"),
+    samples="seconds",
+    altitude_km=plausible.STARLINK_KM,
+)
