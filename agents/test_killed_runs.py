@@ -60,8 +60,16 @@ MASKS = {r"trials/\d+/process\.json": kills.ignore}
 """A trial's process."""
 
 
-@pytest.fixture(params=AGENTS)
+@pytest.fixture(
+    params=[
+        "orbit",
+        "sac",
+        "bc",
+        *(pytest.param(name, marks=pytest.mark.soak) for name in ("astraea", "ppo")),
+    ]
+)
 def agent(request) -> str:
+    """Return one agent of each engine; the others share their engine's checkpoints."""
     return request.param
 
 
