@@ -1,7 +1,10 @@
 """The docs' links resolve, their commands exist, and the short ones are run as a reader would."""
 
 import argparse
+import ast
 import importlib.util
+import inspect
+import itertools
 import re
 import runpy
 import shlex
@@ -19,12 +22,15 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from leogym import evaluation
 from leogym.agents import train_cli
 from leogym.agents.training import registry
 from leogym.common.command_line import OneLineParser
 from leogym.configs import names
+from leogym.evaluation.entries import confinement
 from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.runs import schemes
+from leogym.results.flow_report import FlowReport
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (
@@ -56,6 +62,7 @@ ADDED = ("gaimd", "hillclimb")
 """A scheme and an agent that the docs tell the reader to add first."""
 START = re.compile(r"(?:^|[;&|]\s*|\bdo\s+|\$\s+)(?:\S*/)?(?:python3?|make)(?:\s|$)")
 README = ROOT / "README.md"
+MY_SCHEME = ROOT / "docs/tasks/my-scheme.md"
 RUNNING = ROOT / "docs/running.md"
 
 per_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -359,12 +366,34 @@ def test_a_path_with_a_measured_capacity_is_evaluated_as_its_page_says(
     assert (tmp_path / "runs/nairobi/report.html").is_file()
 
 
-def test_a_rule_in_python_runs_and_becomes_a_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(confinement.missing() is not None, reason=str(confinement.missing()))
+def test_a_rule_in_python_is_evaluated_as_its_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "aimd.py").write_text(block(MY_SCHEME, "python", "class Aimd"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    page = ROOT / "docs/tasks/my-scheme.md"
-    exec(block(page, "python", "def act").replace("range(5)", "range(1)"), {})
-    exec(block(page, "python", "save_policy"), {})
-    assert leosim.Policy.load("runs/rule").spec == "astraea"
+    words = documented(
+        "python evaluate.py leo-single --quick --schemes cubic,aimd=aimd.py:Aimd --out runs/aimd"
+    )
+    run(["static-100" if word == "leo-single" else word for word in words], monkeypatch)
+    utilization = dict(evaluation.load("runs/aimd").runs.select("scheme", "normalized_goodput").iter_rows())
+    assert utilization.keys() == {"cubic", "aimd"}
+    assert 0.75 < utilization["aimd"] < utilization["cubic"]  # it has no slow start
+
+
+def test_every_field_of_a_flows_report_is_on_its_page_in_order() -> None:
+    [report] = ast.parse(inspect.getsource(FlowReport)).body
+    assert isinstance(report, ast.ClassDef)
+    rows = [
+        f"| `{field.target.id}` | {text.value.value.replace('``', '`')} |\n"
+        for field, text in itertools.pairwise(report.body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+    ]
+    assert len(rows) == len(FlowReport._fields)
+    assert "".join(rows) in MY_SCHEME.read_text(encoding="utf-8")
 
 
 def test_a_reward_of_ones_own_trains_a_policy(reader: Callable[..., None], tmp_path: Path) -> None:

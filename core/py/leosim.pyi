@@ -475,6 +475,25 @@ class Batch:
             InputError: the array has another shape, is not C-contiguous, or contains NaN. Or a signal
                 interrupted an earlier step or reset of a simulation, which needs a `reset`.
         """
+    def command(self, commands: NDArray[np.float64]) -> None:
+        """Advance like `step`, but set the flows' windows and pacing rates directly.
+
+        `actions` does not have commands: a batch that got one cannot be pickled before its next reset.
+
+        Args:
+            commands: (size, slots, 2): window in packets (at least one) and pacing rate in payload bytes/s
+                (0: unpaced), ignored for inactive flows.
+
+        Raises:
+            InputError: the array has another shape, is not C-contiguous, or has a value below 0 or above
+                4e9. Or as `step`.
+        """
+    def path(self, index: int, slot: int) -> tuple[float, int]:
+        """Return the bottleneck's capacity in bytes/s and the base RTT in ns of a flow.
+
+        Raises:
+            InputError: simulation ``index`` was never reset, or has no flow in ``slot``.
+        """
     def actions(self, index: int) -> NDArray[np.float32]:
         """Return the actions (steps, slots, action_dim) of simulation ``index`` since its reset."""
     def replay(self, index: int, actions: NDArray[np.float32]) -> None:

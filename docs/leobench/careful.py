@@ -6,17 +6,20 @@ TARGET = 1.1  # a smoothed RTT of 1.1 times the minimum
 class Careful:
     """The state of one flow: every flow has an object of its own."""
 
-    agent = "astraea+cwnd_ratio"  # observation and action, one of leosim.Batch.agents()
     interval_ms = 30.0
 
     def __init__(self) -> None:
         self.starting = True
+        self.window = 10.0
 
-    def act(self, observation):
-        """Return the action after an interval: the window is multiplied by 4 to the power of it."""
-        latest = observation[-10:]
-        inflation, min_rtt_s, loss = float(latest[2]), 0.5 * float(latest[5]), float(latest[6])
-        if self.starting and inflation < 1.25 and loss == 0.0:
-            return 0.5 * min(self.interval_ms / 1e3 / max(min_rtt_s, 0.01), 1.0)  # twice per RTT
-        self.starting = False
-        return max(-0.05, min(0.02, 0.2 * (TARGET - inflation)))
+    def act(self, report):
+        """Return the window after an interval."""
+        inflation = report.smoothed_rtt_ms / report.min_rtt_ms
+        if self.starting and inflation < 1.25 and report.lost_packets == 0:
+            # Twice the window per RTT, as in slow start.
+            self.window *= 2 ** (report.interval_ms / max(report.min_rtt_ms, report.interval_ms))
+        else:
+            self.starting = False
+            self.window *= 4 ** max(-0.05, min(0.02, 0.2 * (TARGET - inflation)))
+        self.window = max(self.window, 4.0)
+        return {"cwnd_packets": self.window}

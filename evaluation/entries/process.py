@@ -3,9 +3,9 @@
 All numbers are little-endian. The process first says hello. Then each request has one answer::
 
     message   u8 kind, u32 bytes, data          from the process
-    hello     kind 1, JSON: agent, interval_ms
-    request   u32 flows, u32 width, u32 slot per flow, f32 observation per flow and number
-    actions   kind 2, f64 per flow
+    hello     kind 1, JSON: interval_ms, knows_path
+    request   u32 flows, u32 width, u32 slot per flow, f64 report per flow and field
+    commands  kind 2, f64 window in packets and f64 pacing rate in Mbit/s per flow; NaN: not named
     error     kind 3, one line of UTF-8; the process ends
 """
 
@@ -24,19 +24,16 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import leosim
-import numpy as np
-from numpy.typing import NDArray
-
 from leogym.common.errors import InputError, printable
 from leogym.evaluation.entries import confinement
+from leogym.results.flow_report import PATH_FIELDS, FlowReport
 
 WORKER = Path(__file__).with_name("worker.py")
-HELLO, ACTIONS, ERROR = 1, 2, 3
+HELLO, COMMANDS, ERROR = 1, 2, 3
 MOST_ANSWER = 1 << 20
 MOST_FILE = 64 << 20
 START_S = 60.0
@@ -69,14 +66,15 @@ class Program:
     name: str
     """The class's name; empty for a library."""
     data: bytes = field(repr=False)
-    agent: str = ""
     interval_ms: float = 0.0
+    knows_path: bool = False
+    """Whether its reports have `PATH_FIELDS`, which no sender measures."""
     limits: Limits = Limits()
 
     @property
     def sha256(self) -> str:
-        """The hash of all that determines its actions."""
-        words = f"{self.kind}\0{self.name}\0{self.agent}\0{self.interval_ms!r}\0".encode()
+        """The hash of all that determines its commands."""
+        words = f"{self.kind}\0{self.name}\0{self.interval_ms!r}\0{self.knows_path}\0".encode()
         return hashlib.sha256(words + self.data).hexdigest()
 
 
@@ -86,7 +84,7 @@ def is_program(text: str) -> bool:
 
 
 def load(text: str, limits: Limits | None = None) -> Program:
-    """Read a program and let it say, in its process, which observation, action and interval it wants.
+    """Read a program and its attributes, which its process reports.
 
     Raises:
         InputError: the file cannot be read, this machine cannot confine it, or it does not start.
@@ -106,17 +104,16 @@ def load(text: str, limits: Limits | None = None) -> Program:
     found = Program("library" if library else "class", name, data, limits=limits or Limits())
     try:
         with Running(found, decisions=0) as running:
-            agent, interval_ms = running.agent, running.interval_ms
+            return replace(found, interval_ms=running.interval_ms, knows_path=running.knows_path)
     except ProgramError as error:
         raise InputError(f"{text}: {error}") from None
-    return Program(found.kind, name, data, agent, interval_ms, found.limits)
 
 
 class Running:
     """A program's process, as a context; its end takes everything with it.
 
     Args:
-        program: the program; if it has an ``agent``, the process must say the same.
+        program: the program; if it has an ``interval_ms``, the process must report the same attributes.
         decisions: how many decisions of flows it may be asked for; bounds its CPU time.
 
     Raises:
@@ -137,6 +134,7 @@ class Running:
             "readable": [*_readable(), str(file)],
             "memory_bytes": limits.memory_mb << 20,
             "cpu_s": self._cpu_s,
+            "fields": [*FlowReport._fields, *PATH_FIELDS],
         }
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-B", str(WORKER), json.dumps(config)],
@@ -153,7 +151,7 @@ class Running:
             self._requests, self._answers = self._process.stdin.fileno(), self._process.stdout.fileno()
             os.set_blocking(self._answers, False)
             os.set_blocking(self._requests, False)
-            self.agent, self.interval_ms = self._hello(program)
+            self.interval_ms, self.knows_path = self._hello(program)
             self._folder.cleanup()  # it is loaded; a judge that is killed later leaves nothing behind
         except BaseException:
             self.close()
@@ -165,19 +163,24 @@ class Running:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def act(self, slots: Sequence[int], observations: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return an action in [-1, 1] for each observation (n, width) of the flows ``slots`` (n,)."""
-        head = struct.pack(f"<II{len(slots)}I", len(slots), observations.shape[1], *slots)
+    def act(
+        self, slots: Sequence[int], reports: Sequence[Sequence[float]]
+    ) -> list[tuple[float | None, float | None]]:
+        """Return window in packets and pacing rate in Mbit/s, if named, for a report of each of ``slots``.
+
+        A report has the values of a `FlowReport` and, for a program that knows the path, of `PATH_FIELDS`.
+        """
+        width = len(reports[0])
+        values = [value for report in reports for value in report]
+        request = struct.pack(f"<II{len(slots)}I{len(values)}d", len(slots), width, *slots, *values)
         self._require_silence()
         end_s = time.monotonic() + self._limits.answer_s
-        self._write(head + np.ascontiguousarray(observations, "<f4").tobytes(), end_s)
-        data = self._message(ACTIONS, end_s)
-        if len(data) != 8 * len(slots):
-            raise ProgramError(f"answer: garbage: {len(data)} bytes for {len(slots)} actions")
-        actions = np.frombuffer(data, "<f8")
-        if not np.isfinite(actions).all():
-            raise ProgramError(f"action: {actions[~np.isfinite(actions)][0]}: must be a finite number")
-        return np.clip(actions, -1.0, 1.0).astype(np.float32)
+        self._write(request, end_s)
+        data = self._message(COMMANDS, end_s)
+        if len(data) != 16 * len(slots):
+            raise ProgramError(f"answer: garbage: {len(data)} bytes for {len(slots)} commands")
+        named = [None if math.isnan(value) else value for (value,) in struct.iter_unpack("<d", data)]
+        return list(zip(named[::2], named[1::2], strict=True))
 
     def close(self) -> None:
         """End the process and remove its folder."""
@@ -188,22 +191,17 @@ class Running:
         self._process.wait()
         self._folder.cleanup()
 
-    def _hello(self, program: Program) -> tuple[str, float]:
+    def _hello(self, program: Program) -> tuple[float, bool]:
         try:
-            told: Any = json.loads(self._message(HELLO, time.monotonic() + START_S))
-            agent, interval_ms = str(told["agent"]), float(told["interval_ms"])
+            hello: Any = json.loads(self._message(HELLO, time.monotonic() + START_S))
+            interval_ms, knows_path = float(hello["interval_ms"]), bool(hello["knows_path"])
         except (ValueError, TypeError, KeyError, RecursionError):
             raise ProgramError("hello: garbage") from None
-        if program.agent and (agent, interval_ms) != (program.agent, program.interval_ms):
+        if program.interval_ms and (interval_ms, knows_path) != (program.interval_ms, program.knows_path):
             raise ProgramError("hello: differs from that of its first start")
-        if agent not in leosim.Batch.agents():
-            known = ", ".join(leosim.Batch.agents())
-            raise ProgramError(f"agent: {_shown(agent)}: no such specification (there are: {known})")
         if not 0.1 <= interval_ms <= 10_000:
             raise ProgramError(f"interval_ms: {interval_ms:g}: must be from 0.1 to 10000")
-        if (numbers := leosim.Batch(1, agent=agent, interval_ms=interval_ms).action_dim) != 1:
-            raise ProgramError(f"agent: {agent}: takes {numbers} numbers an action, and a program gives one")
-        return agent, interval_ms
+        return interval_ms, knows_path
 
     def _require_silence(self) -> None:
         if select.select([self._answers], [], [], 0)[0]:

@@ -8,31 +8,33 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from leogym.common.errors import InputError
 from leogym.evaluation.entries import confinement
 from leogym.evaluation.entries.process import Limits, Program, ProgramError, Running, is_program, load
+from leogym.results.flow_report import FlowReport
 
 pytestmark = pytest.mark.skipif(confinement.missing() is not None, reason=str(confinement.missing()))
 
 LIMIT_S = 60.0  # only against hanging
 LIMITS = Limits(memory_mb=1024, answer_s=LIMIT_S, decision_cpu_ms=2.0)
-OBSERVATIONS = np.linspace(-1, 1, 100, dtype=np.float32).reshape(2, 50)
+REPORT = FlowReport(*map(float, range(1, 1 + len(FlowReport._fields))))
+STEADY = "return {'cwnd_packets': 5}"
+REPORTS = [REPORT, REPORT._replace(cwnd_packets=99.0)]
 
 
 def program(body: str, head: str = "") -> Program:
     """Return a program whose `act` has this body."""
     lines = "\n".join(f"        {line}" for line in body.splitlines())
-    text = f"{head}\nclass Entry:\n    def act(self, observation):\n{lines}\n"
-    return Program("class", "Entry", text.encode(), "astraea", 30.0, LIMITS)
+    text = f"{head}\nclass Entry:\n    def act(self, report):\n{lines}\n"
+    return Program("class", "Entry", text.encode(), 30.0, limits=LIMITS)
 
 
 def ask(one: Program, asked: int) -> None:
     with Running(one, decisions=asked) as running:
         for _ in range(asked):
-            running.act([0, 1], OBSERVATIONS)
+            running.act([0, 1], REPORTS)
 
 
 def failure(one: Program, asked: int = 1) -> str:
@@ -58,13 +60,30 @@ def _nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     assert not [one for one in children if b"worker.py" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
-def test_every_flow_has_a_state_of_its_own_and_actions_are_clipped() -> None:
-    counts = program("self.n += 1\nreturn self.n * observation[-1]", "import numpy")
+def test_every_flow_has_a_state_of_its_own_and_names_a_window_a_rate_or_both() -> None:
+    body = "self.n += 1\nreturn {'cwnd_packets': self.n * report.cwnd_packets}"
+    counts = program(body)
     counts = replace(counts, data=counts.data.replace(b"    def act", b"    n = 0\n    def act"))
     with Running(counts, decisions=4) as running:
-        assert running.act([0, 1], OBSERVATIONS * 0.1) == pytest.approx(OBSERVATIONS[:, -1] * 0.1)
-        assert running.act([1], OBSERVATIONS[1:] * 0.1) == pytest.approx([0.2])
-        assert running.act([0], np.full((1, 50), 9, np.float32)) == [1.0]
+        assert running.act([0, 1], REPORTS) == [(REPORT.cwnd_packets, None), (99.0, None)]
+        assert running.act([1], REPORTS[1:]) == [(198.0, None)]
+    both = "return {'pacing_mbps': report.rtt_ms, 'cwnd_packets': report.packet_bytes}"
+    for body, answer in ((both, (REPORT.packet_bytes, 3.0)), ("return {'pacing_mbps': 0}", (None, 0.0))):
+        with Running(program(body), decisions=1) as running:
+            assert running.act([7], [REPORT]) == [answer]
+
+
+def test_only_a_class_that_says_so_knows_its_path(tmp_path: Path) -> None:
+    body = "return {'cwnd_packets': report.base_rtt_ms, 'pacing_mbps': report.capacity_mbps}"
+    curious = program(body)
+    assert failure(curious).startswith("AttributeError: report: base_rtt_ms: no such field (nearest: rtt_ms)")
+    data = curious.data.replace(b"    def act", b"    knows_path = True\n    def act")
+    file = tmp_path / "mine.py"
+    file.write_bytes(data)
+    informed = load(f"{file}:Entry", LIMITS)
+    assert informed.knows_path
+    with Running(informed, decisions=1) as running:
+        assert running.act([0], [(*REPORT, 45.0, 80.0)]) == [(45.0, 80.0)]
 
 
 @pytest.mark.parametrize(
@@ -73,9 +92,12 @@ def test_every_flow_has_a_state_of_its_own_and_actions_are_clipped() -> None:
         ("import os; os._exit(7)", "ended with status 7"),
         ("import ctypes; ctypes.string_at(0)", "ended by SIGSEGV"),
         ("raise SystemExit(3)", "SystemExit: 3"),
-        ("return float('nan')", "action: nan: must be a finite number"),
+        ("return {'cwnd_packets': float('nan')}", "ValueError: act: cwnd_packets: is not a number"),
+        ("return 0.3", 'TypeError: act: returned 0.3: must return {"cwnd_packets": …} or {"pacing_mbps": …}'),
+        ("return {'window': 7}", "TypeError: act: returned {'window': 7}: must return"),
+        ("return report.cwnd", "AttributeError: report: cwnd: no such field (nearest: cwnd_packets)"),
         ("return 1 / 0", "ZeroDivisionError: division by zero"),
-        ("return 'fast\\nfaster'", "ValueError: could not convert string to float"),
+        ("return {'pacing_mbps': 'fast\\nfaster'}", "ValueError: could not convert string to float"),
         ("return bytearray(10 << 30)", "MemoryError"),
         ("import mmap\nreturn len(mmap.mmap(-1, 10 << 30, mmap.MAP_PRIVATE))", "OSError: [Errno 12]"),
         ("import mmap\nreturn len(mmap.mmap(-1, 1 << 20))", "PermissionError: [Errno 1]"),
@@ -92,15 +114,14 @@ def test_a_program_that_does_not_answer_hangs() -> None:
 
 
 def test_a_program_may_use_torch_whose_libraries_are_larger_than_its_memory() -> None:
-    body = "return float(torch.tanh(torch.as_tensor(observation) @ torch.ones(50)))"
+    body = "return {'cwnd_packets': float(torch.ones(7).sum() * report.rtt_ms)}"
     with Running(replace(program(body, "import torch"), limits=Limits()), decisions=2) as running:
-        found = running.act([0, 1], OBSERVATIONS)
-    assert found == pytest.approx(np.tanh(OBSERVATIONS.astype(np.float64).sum(axis=1)), abs=1e-5)
+        assert running.act([0, 1], REPORTS) == [(21.0, None), (21.0, None)]
 
 
 def test_what_a_program_prints_goes_nowhere_and_garbage_instead_of_an_answer_is_one_line() -> None:
-    with Running(program("print('x' * 100000); return 0.5"), decisions=2) as running:
-        assert running.act([0, 1], OBSERVATIONS).tolist() == [0.5, 0.5]
+    with Running(program(f"print('x' * 100000); {STEADY}"), decisions=2) as running:
+        assert running.act([0, 1], REPORTS) == [(5.0, None)] * 2
     everywhere = """
 import os
 for number in range(20):
@@ -108,8 +129,8 @@ for number in range(20):
         os.write(number, b'garbage' * 9)
     except OSError:
         pass
-return 0.0"""
-    assert failure(program(everywhere.strip())).startswith("answer: garbage")
+"""
+    assert failure(program(everywhere.strip() + "\n" + STEADY)).startswith("answer: garbage")
 
 
 def test_garbage_that_comes_unasked_is_one_line() -> None:
@@ -123,17 +144,17 @@ def shout(*_):
             pass
 signal.signal(signal.SIGUSR1, shout)
 """
-    with Running(program("return 0.0", shout), decisions=2) as running:
-        running.act([0], OBSERVATIONS[:1])
+    with Running(program(STEADY, shout), decisions=2) as running:
+        running.act([0], REPORTS[:1])
         os.kill(running._process.pid, signal.SIGUSR1)
         assert select.select([running._answers], [], [], LIMIT_S)[0]
         with pytest.raises(ProgramError, match=r"^answer: garbage: it wrote without being asked"):
-            running.act([0], OBSERVATIONS[:1])
+            running.act([0], REPORTS[:1])
 
 
 def test_cpu_time_is_bounded_over_all_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leogym.evaluation.entries.process.START_CPU_S", 0)
-    assert failure(program("sum(range(1_000_000)); return 0.0"), asked=200) == "used more than 1 s of CPU"
+    assert failure(program(f"sum(range(1_000_000)); {STEADY}"), asked=200) == "used more than 1 s of CPU"
 
 
 def test_a_program_reaches_neither_the_judges_memory_nor_files_network_or_other_processes(
@@ -205,9 +226,9 @@ import numpy as np
 found = []
 one = threading.Thread(target=lambda: found.append(float(np.linalg.solve(np.eye(3), np.ones(3)).sum())))
 one.start(); one.join()
-return found[0] / 6"""
+return {'cwnd_packets': found[0]}"""
     with Running(program(body.strip()), decisions=2) as running:
-        assert running.act([0, 1], OBSERVATIONS).tolist() == [0.5, 0.5]
+        assert running.act([0, 1], REPORTS) == [(3.0, None)] * 2
 
 
 def test_a_program_ends_with_its_judge() -> None:
@@ -226,14 +247,10 @@ def test_a_program_ends_with_its_judge() -> None:
         os.close(left)
 
 
-def test_a_file_says_which_observation_action_and_interval_it_wants(tmp_path: Path) -> None:
+def test_a_class_sets_its_interval(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(
-        "class Mine:\n    agent = 'orca+cwnd_step'\n    interval_ms = 20\n    def act(self, observation):\n"
-        "        return 0\n"
-    )
-    found = load(f"{file}:Mine")
-    assert (found.agent, found.interval_ms) == ("orca+cwnd_step", 20.0)
+    file.write_text("class Mine:\n    interval_ms = 20\n    act = print\n")
+    assert load(f"{file}:Mine").interval_ms == 20.0
     assert is_program(f"{file}:Mine")
     assert is_program("target/release/libmine.so")
     assert not is_program("runs/x/policy")
@@ -244,7 +261,6 @@ def test_a_file_says_which_observation_action_and_interval_it_wants(tmp_path: Pa
     [
         ("class Mine:\n    pass\n", "Mine", "no class of this name with act"),
         ("import nothing_like_this\n", "Mine", "ModuleNotFoundError"),
-        ("class Mine:\n    agent = 'best'\n    act = print\n", "Mine", "agent: best: no such specification"),
         ("class Mine:\n    interval_ms = 0\n    act = print\n", "Mine", "interval_ms: 0: must be from 0.1"),
         ("class Mine:\n    act = print\n", "", "must be FILE.py:Class or FILE.so"),
     ],

@@ -1,32 +1,41 @@
 """A program's process: ``python -I -S -B worker.py CONFIG``; imports nothing of the judge.
 
-It confines itself, then loads the program, and answers each request with one action per flow. Requests come
+It confines itself, then loads the program, and answers each request with one command per flow. Requests come
 in by the standard input, answers leave by the standard output, both in the form of `protocol`'s docstring in
 ``process.py``. What the program prints goes nowhere.
 """
 
 import contextlib
 import ctypes
+import difflib
 import json
+import math
 import os
 import random
 import runpy
 import struct
 import sys
 import types
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
-HELLO, ACTIONS, ERROR = 1, 2, 3
+HELLO, COMMANDS, ERROR = 1, 2, 3
 MOST_TEXT = 300
+ABI = 2
+"""Version of the interface of shared libraries."""
+COMMAND_NAMES = ("cwnd_packets", "pacing_mbps")
+Act = Callable[[Sequence[float]], tuple[float, float]]
+"""A flow's function from a report's values to window and rate; NaN: not named."""
 
 
-class Flow(Protocol):
-    """The program's state for one flow."""
+class Report(types.SimpleNamespace):
+    """A flow's report, which the page docs/tasks/my-scheme.md describes."""
 
-    def act(self, observation: Any) -> Any:
-        """Return the action."""
-        ...
+    def __getattr__(self, name: str) -> NoReturn:
+        near = difflib.get_close_matches(name, vars(self), 1, 0.5)
+        nearest = f" (nearest: {near[0]})" if near else f" (there are: {', '.join(vars(self))})"
+        raise AttributeError(f"report: {name}: no such field{nearest}")
 
 
 def main() -> None:
@@ -48,68 +57,88 @@ def main() -> None:
 
         random.seed(0)
         np.random.seed(0)  # noqa: NPY002  programs may draw from the global generator
-        new, described = _library(config["file"]) if config["kind"] == "library" else _class(config)
+        load = _library if config["kind"] == "library" else _class
+        new, described = load(config)
     except BaseException as error:
-        _fail(answers, _told(error))
+        _fail(answers, _line(error))
     _send(answers, HELLO, json.dumps(described).encode())
-    flows: dict[int, Flow] = {}
+    flows: dict[int, Act] = {}
     while head := _exactly(requests, 8):
         count, width = struct.unpack("<II", head)
         slots = struct.unpack(f"<{count}I", _exactly(requests, 4 * count))
-        observed = np.frombuffer(_exactly(requests, 4 * count * width), "<f4").reshape(count, width)
+        reports = struct.iter_unpack(f"<{width}d", _exactly(requests, 8 * count * width))
         try:
-            actions = []
-            for slot, observation in zip(slots, observed, strict=True):
+            commands: list[float] = []
+            for slot, report in zip(slots, reports, strict=True):
                 if slot not in flows:
                     flows[slot] = new()
-                actions.append(_number(flows[slot].act(observation.copy())))
-            packed = struct.pack(f"<{count}d", *actions)
+                commands += flows[slot](report)
+            packed = struct.pack(f"<{2 * count}d", *commands)
         except BaseException as error:
-            _fail(answers, _told(error))
-        _send(answers, ACTIONS, packed)
+            _fail(answers, _line(error))
+        _send(answers, COMMANDS, packed)
 
 
-def _class(config: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Load a Python class; return what makes a flow's state, and what the class says of itself."""
+def _class(config: dict[str, Any]) -> tuple[Callable[[], Act], dict[str, Any]]:
+    """Load a Python class; return what makes a flow's function, and the class's attributes."""
     module = types.ModuleType("entry")
     sys.modules["entry"] = module  # dataclasses look their module up
     exec(compile(Path(config["file"]).read_bytes(), "entry.py", "exec"), module.__dict__)
-    found = getattr(module, config["name"], None)
-    if not isinstance(found, type) or not callable(getattr(found, "act", None)):
-        raise LookupError(f"{config['name']}: no class of this name with act(observation)")
-    agent, interval = getattr(found, "agent", "astraea"), getattr(found, "interval_ms", 30.0)
-    return found, {"agent": str(agent), "interval_ms": float(interval)}
+    scheme = getattr(module, config["name"], None)
+    if not isinstance(scheme, type) or not callable(getattr(scheme, "act", None)):
+        raise LookupError(f"{config['name']}: no class of this name with act(report)")
+    names = config["fields"]
+
+    def new() -> Act:
+        flow: Any = scheme()
+
+        def act(values: Sequence[float]) -> tuple[float, float]:
+            return _named(flow.act(Report(**dict(zip(names, values, strict=False)))))
+
+        return act
+
+    interval_ms = float(getattr(scheme, "interval_ms", 30.0))
+    return new, {"interval_ms": interval_ms, "knows_path": bool(getattr(scheme, "knows_path", False))}
 
 
-def _library(file: str) -> tuple[Any, dict[str, Any]]:
-    """Load a shared library; return what makes a flow's state, and what the library says of itself."""
-    library = ctypes.CDLL(file)
+def _named(answer: Any) -> tuple[float, float]:
+    """Return the window and the rate that a class's answer names."""
+    if not isinstance(answer, dict) or not answer or answer.keys() - set(COMMAND_NAMES):
+        wanted = " or ".join(f'{{"{name}": …}}' for name in COMMAND_NAMES)
+        raise TypeError(f"act: returned {answer!r:.60}: must return {wanted}, or both")
+    window, rate = (float(answer.get(name, math.nan)) for name in COMMAND_NAMES)
+    for name, value in answer.items():
+        if math.isnan(float(value)):
+            raise ValueError(f"act: {name}: is not a number")
+    return window, rate
+
+
+def _library(config: dict[str, Any]) -> tuple[Callable[[], Act], dict[str, Any]]:
+    """Load a shared library; return what makes a flow's function, and the library's attributes."""
+    library = ctypes.CDLL(config["file"])
     library.leo_abi.restype = ctypes.c_uint32
-    if library.leo_abi() != 1:
-        raise LookupError(f"leo_abi: is {library.leo_abi()}, must be 1")
-    library.leo_agent.restype = ctypes.c_char_p
+    if library.leo_abi() != ABI:
+        raise LookupError(f"leo_abi: is {library.leo_abi()}, must be {ABI}")
     library.leo_interval_ms.restype = ctypes.c_double
     library.leo_new.restype = ctypes.c_void_p
-    library.leo_act.restype = ctypes.c_double
-    library.leo_act.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+    library.leo_act.restype = None
+    library.leo_act.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 
-    class Inside:
-        def __init__(self) -> None:
-            self.state = library.leo_new()
+    def new() -> Act:
+        state = library.leo_new()
 
-        def act(self, observation: Any) -> float:
-            return library.leo_act(self.state, observation.ctypes.data, len(observation))
+        def act(values: Sequence[float]) -> tuple[float, float]:
+            report = (ctypes.c_double * len(values))(*values)
+            command = (ctypes.c_double * 2)(math.nan, math.nan)
+            library.leo_act(state, report, len(values), command)
+            return command[0], command[1]
 
-    return Inside, {"agent": library.leo_agent().decode(), "interval_ms": library.leo_interval_ms()}
+        return act
 
-
-def _number(action: Any) -> float:
-    if hasattr(action, "item"):
-        action = action.item()  # an array of one number
-    return float(action)
+    return new, {"interval_ms": library.leo_interval_ms(), "knows_path": False}
 
 
-def _told(error: BaseException) -> str:
+def _line(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 

@@ -34,7 +34,7 @@ def parser(program: str) -> argparse.ArgumentParser:
         "entries",
         nargs="+",
         metavar="[NAME=]ENTRY",
-        help="a scheme, a policy folder, FILE.py:Class with act(observation), FILE.so with C functions, or "
+        help="a scheme, a policy folder, FILE.py:Class with act(report), FILE.so with C functions, or "
         f"one of {', '.join(GROUPS)}",
     )
     add("--version", default=NEWEST, metavar="NAME", help=f"{', '.join(version.names())} (default: {NEWEST})")

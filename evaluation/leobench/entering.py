@@ -69,9 +69,9 @@ def entrant(text: str, version: Version, known: Collection[str] | None = None) -
         return text, load_policy(ours[text]) if text in ours and text not in runnable else None
     if process.is_program(path):
         program = process.load(path, version.limits)
-        found = Policy(
-            Path(path), {}, {"agent": program.agent, "interval_ms": program.interval_ms}, None, program
-        )
+        if program.knows_path:
+            raise InputError(f"{path}: knows_path: LeoBench judges schemes that measure their paths")
+        found = Policy(Path(path), {}, {"interval_ms": program.interval_ms}, None, program)
         own = program.name.lower() or Path(path).stem.removeprefix("lib")
     elif Path(path).is_dir():
         found, own = load_policy(Path(path)), Path(path).resolve().name

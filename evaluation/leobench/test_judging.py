@@ -67,9 +67,9 @@ def test_entries_that_fail_are_lines_and_score_nothing_and_the_judging_goes_on(
 ) -> None:
     file = tmp_path / "bad.py"
     file.write_text(
-        "class Silent:\n    def act(self, observation):\n        while True: pass\n"
-        "class Late:\n    n = 0\n    def act(self, observation):\n        self.n += 1\n"
-        "        return 0.1 if self.n < 50 else float('nan')\n"
+        "class Silent:\n    def act(self, report):\n        while True: pass\n"
+        "class Late:\n    n = 0\n    def act(self, report):\n        self.n += 1\n"
+        "        return {'cwnd_packets': report.cwnd_packets + 1 if self.n < 50 else float('nan')}\n"
     )
     entries = [entering.entrant(f"{file}:{name}", tiny) for name in ("Silent", "Late")]
     silent, late, cubic = judging.judge([*entries, ("cubic", None)], tiny, public, 1)
@@ -80,7 +80,7 @@ def test_entries_that_fail_are_lines_and_score_nothing_and_the_judging_goes_on(
     assert silent.result.failures == len(silent.result.runs) == 5
     # The transfer ends before the 50th decision, which two flows have apart.
     assert 0 < late.result.failures < 5
-    assert late.lines[0].endswith("action: nan: must be a finite number")
+    assert late.lines[0].endswith("ValueError: act: cwnd_packets: is not a number")
     assert {each.values["efficiency"] for each in late.result.runs if each.suite == "alone"} == {0.0}
     assert cubic.lines == ()
     assert cubic.result.failures == 0

@@ -7,11 +7,13 @@ from typing import Any
 
 import leosim
 import numpy as np
+from numpy.typing import NDArray
 
 from leogym.common.errors import InputError
 from leogym.configs.scenario import Scenario
 from leogym.evaluation.entries.process import Program, ProgramError, Running
 from leogym.kernel_bridge.runner.stop import Stop
+from leogym.results.flow_report import BYTES_PER_S, FlowReport, command
 from leogym.results.measurement import Measurement
 
 AGENT = "agent"
@@ -51,19 +53,15 @@ def simulate(
     try:
         # A simulation that is not run tells how many flows there are.
         slots = leosim.Simulation(text, traces, policies, interval_ms=interval_ms).flow_schemes.count(AGENT)
-        batch = leosim.Batch(
-            1, slots=slots, agent=program.agent, interval_ms=interval_ms, series_ms=series_ms
-        )
+        batch = leosim.Batch(1, slots=slots, interval_ms=interval_ms, series_ms=series_ms)
         decisions = slots * math.ceil(resolved["duration_s"] * 1000 / interval_ms)
         with Running(program, decisions) as running:
             batch.reset(0, text, traces, policies)
-            actions = np.zeros((1, slots, batch.action_dim), np.float32)
+            commands = np.zeros((1, slots, 2))
             while not batch.finished[0]:
                 stop.check()
-                active = np.flatnonzero(batch.active[0])
-                if len(active):
-                    actions[0, active, 0] = running.act(active.tolist(), batch.observations[0, active])
-                batch.step(actions)
+                _steer(batch, running, program, commands[0])
+                batch.command(commands)
     except leosim.InputError as error:
         raise InputError(str(error)) from None
     except ProgramError as error:
@@ -72,3 +70,31 @@ def simulate(
     for flow in log.flows:
         flow["scheme"] = name if flow["scheme"] == AGENT else flow["scheme"]
     return log
+
+
+def _steer(batch: leosim.Batch, running: Running, program: Program, commands: NDArray[np.float64]) -> None:
+    """Set the commands (slots, 2) of the flows with an RTT sample to the program's; others keep theirs."""
+    names = batch.report_fields
+    reports: dict[int, FlowReport] = {}
+    for slot in np.flatnonzero(batch.active[0]).tolist():
+        fields = dict(zip(names, batch.reports[0, slot].tolist(), strict=True))
+        commands[slot] = fields["cwnd_packets"], fields["pacing_rate_bytes_per_s"]
+        if fields["min_rtt_us"] > 0:
+            reports[slot] = FlowReport.of(fields)
+    if not reports:
+        return
+    values = [
+        (*report, *_path(batch, slot)) if program.knows_path else report for slot, report in reports.items()
+    ]
+    answers = running.act(list(reports), values)
+    for (slot, report), (window, rate) in zip(reports.items(), answers, strict=True):
+        try:
+            commands[slot] = command(report, window, rate)
+        except ValueError as error:
+            raise ProgramError(f"act: {error}") from None
+
+
+def _path(batch: leosim.Batch, slot: int) -> tuple[float, float]:
+    """Return `PATH_FIELDS` of a flow."""
+    capacity_bytes_per_s, base_rtt_ns = batch.path(0, slot)
+    return base_rtt_ns / 1e6, capacity_bytes_per_s / BYTES_PER_S

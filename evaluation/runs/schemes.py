@@ -69,7 +69,12 @@ class Policy:
     def origin(self) -> str:
         """A sentence on the weights' origin."""
         if self.program is not None:
-            return "A program, confined to a process of its own."
+            path = (
+                " It knows base RTT and capacity, which no sender measures."
+                if self.program.knows_path
+                else ""
+            )
+            return f"A program, confined to a process of its own.{path}"
         provenance = self.metadata.get("provenance", {})
         if imported := provenance.get("imported_from"):
             of = provenance.get("index_sha256", "")
@@ -178,9 +183,8 @@ def shipped() -> dict[str, Path]:
 
 def load_program(text: str) -> Policy:
     """Return the program ``FILE.py:Class`` or ``FILE.so``, or raise an `InputError`."""
-    found = process.load(text)
-    metadata = {"agent": found.agent, "interval_ms": found.interval_ms}
-    return Policy(Path(text), {}, metadata, program=found)
+    program = process.load(text)
+    return Policy(Path(text), {}, {"interval_ms": program.interval_ms}, program=program)
 
 
 def load_policy(path: Path) -> Policy:

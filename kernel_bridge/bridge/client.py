@@ -8,7 +8,10 @@ import socket
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from leogym.results.flow_report import FlowReport
 
 SOCKET = "@leo-bridge"  # the default socket: a path or, after an @, an abstract name
 PROTOCOL = 1
@@ -84,6 +87,13 @@ class Report:
 
     def __getitem__(self, name: str) -> float:
         return self.values[REPORT_FIELDS.index(name)]
+
+    @property
+    def measured(self) -> "FlowReport":
+        """The report as Python schemes get it, with their names and units."""
+        from leogym.results.flow_report import FlowReport  # not above: the lab's guest does not have it
+
+        return FlowReport.of(dict(zip(REPORT_FIELDS, self.values, strict=True)))
 
 
 @dataclass(frozen=True)

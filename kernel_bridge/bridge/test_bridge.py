@@ -59,6 +59,11 @@ def test_a_report_has_the_fields_of_a_simulated_flows():
 
 
 @needs_bridge
+def test_a_report_has_the_names_and_units_that_python_schemes_get():
+    measured = Report(7, tuple(float(value) for value in range(1, 20)), 0).measured
+    assert (measured.rtt_ms, measured.cwnd_packets, measured.lost_packets) == (7e-3, 12.0, 5 / 15)
+
+
 def test_ss_shows_the_window_and_the_pacing_rate_that_were_commanded(pair):
     with (
         BridgeProcess({SCHEME: None}) as bridge,

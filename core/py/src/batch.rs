@@ -1,6 +1,6 @@
 //! `leosim.Batch`: simulations that write NumPy arrays in place.
 
-use leo_control::{AgentSpec, Report, Reward};
+use leo_control::{AgentSpec, Command, Report, Reward};
 use leo_sim::{BatchSettings, Scenario, View};
 use numpy::ndarray::Dimension;
 use numpy::{
@@ -16,6 +16,9 @@ use crate::inputs::{Policies, Traces, interval};
 use crate::policy::Policy;
 use crate::run_log::RunLog;
 use crate::signals::interruptible;
+
+/// Largest window in packets and rate in bytes/s of a command; both fit their integers.
+const MAX_COMMAND: f64 = 4e9;
 
 /// Independent simulations that advance together, one monitor interval at a time.
 #[pyclass(module = "leosim")]
@@ -267,6 +270,33 @@ impl Batch {
         interruptible(py, |stop| Ok(self.inner.step(actions, view, stop)?))
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
+    fn command(&mut self, py: Python<'_>, commands: PyReadonlyArray3<'_, f64>) -> PyResult<()> {
+        let shape = [self.inner.size(), self.inner.settings().slots, 2];
+        let valid = |value: &f64| (0.0..=MAX_COMMAND).contains(value);
+        let commands =
+            commands.as_slice().ok().filter(|values| commands.shape() == shape && values.iter().all(valid));
+        let Some(commands) = commands else {
+            let rule = format!("must be C-contiguous, of shape {shape:?}, within 0 and {MAX_COMMAND:e}");
+            return Err(input_error(format!("arguments: commands: {rule}")));
+        };
+        let commands: Vec<_> = commands
+            .chunks_exact(2)
+            .map(|pair| Command { cwnd_packets: pair[0] as u32, pacing_bytes_per_s: pair[1] as u64 })
+            .collect();
+        // SAFETY: this method holds the batch exclusively.
+        let view = unsafe { self.view(py) };
+        self.check_whole()?;
+        interruptible(py, |stop| Ok(self.inner.command(&commands, view, stop)?))
+    }
+
+    fn path(&self, index: usize, slot: usize) -> PyResult<(f64, u64)> {
+        let rule = "must be of a simulation after its reset, and of one of its flows";
+        self.inner
+            .path(index, slot)
+            .ok_or_else(|| input_error(format!("arguments: index and slot: {rule}, not {index} and {slot}")))
+    }
+
     fn actions<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyArray3<f32>>> {
         let settings = self.inner.settings();
         let (slots, dim) = (settings.slots, settings.spec.action_dim());
@@ -319,6 +349,9 @@ impl Batch {
         self.check_whole()?;
         let told = PyList::empty(py);
         for (index, begun) in self.begun.iter().enumerate() {
+            if self.inner.is_commanded(index) {
+                return Err(input_error("arguments: a batch that commands steered cannot be pickled"));
+            }
             let actions = self.actions(py, index)?;
             told.append(begun.as_ref().map(|begun| begun.told(py, actions)).transpose()?)?;
         }

@@ -1,6 +1,8 @@
 //! Batches of simulations with learning flows that advance together, one monitor interval at a time.
 
-use leo_control::{AgentSpec, FlowState, GLOBAL_DIM, Judgement, KnownRanges, Report, Reward, normalize};
+use leo_control::{
+    AgentSpec, Command, FlowState, GLOBAL_DIM, Judgement, KnownRanges, Report, Reward, World, normalize,
+};
 use leo_link::{Interrupted, Nanos, Stop};
 use rayon::prelude::*;
 
@@ -89,6 +91,8 @@ struct Environment {
     watches: bool,
     /// Number of leading slots whose windows change only at interval ends.
     holds: usize,
+    /// Commands steered it, which `actions` does not have.
+    is_commanded: bool,
     /// The caller stopped its last step or reset: its row does not show an interval's end.
     interrupted: bool,
 }
@@ -183,8 +187,15 @@ impl Batch {
                 simulation.flow_mut(flow).attach(settings.spec, settings.known_ranges);
             }
         }
-        let mut environment =
-            Environment { simulation, actions: Vec::new(), learners, watches, holds, interrupted: false };
+        let mut environment = Environment {
+            simulation,
+            actions: Vec::new(),
+            learners,
+            watches,
+            holds,
+            is_commanded: false,
+            interrupted: false,
+        };
         let row = rows(settings, view).nth(index).expect("the index is in range");
         // Clear slots that the new simulation does not use.
         row.observations.fill(0.0);
@@ -210,14 +221,42 @@ impl Batch {
     /// # Panics
     /// When `actions` or `view` has other dimensions, or the system cannot start threads.
     pub fn step(&mut self, actions: &[f32], view: View<'_>, stop: Stop<'_>) -> Result<(), Interrupted> {
+        let per_row = self.settings.slots * self.settings.spec.action_dim();
+        self.advance(actions, per_row, view, stop, Environment::act)
+    }
+
+    /// Give the learning flows `commands` (size, slots) instead of actions and advance every running simulation by one
+    /// interval.
+    ///
+    /// # Errors
+    /// As for [`Self::step`].
+    pub fn command(
+        &mut self,
+        commands: &[Command],
+        view: View<'_>,
+        stop: Stop<'_>,
+    ) -> Result<(), Interrupted> {
+        self.advance(commands, self.settings.slots, view, stop, Environment::command)
+    }
+
+    fn advance<T: Sync>(
+        &mut self,
+        orders: &[T],
+        per_row: usize,
+        view: View<'_>,
+        stop: Stop<'_>,
+        obey: impl Fn(&mut Environment, &BatchSettings, &[T], &Row<'_>) + Sync,
+    ) -> Result<(), Interrupted> {
         let settings = &self.settings;
-        let per_row = settings.slots * settings.spec.action_dim();
-        assert_eq!(actions.len(), per_row * self.environments.len(), "actions have the batch's shape");
-        let step = |((environment, actions), row): ((&mut Option<Environment>, &[f32]), Row<'_>),
+        assert_eq!(orders.len(), per_row * self.environments.len(), "orders have the batch's shape");
+        let step = |((environment, orders), row): ((&mut Option<Environment>, &[T]), Row<'_>),
                     stop: Stop<'_>| {
-            environment.as_mut().map_or(Ok(()), |environment| environment.step(settings, actions, row, stop))
+            environment.as_mut().map_or(Ok(()), |environment| {
+                environment
+                    .step(settings, row, stop, |environment, row| obey(environment, settings, orders, row))
+            })
         };
-        let work = self.environments.iter_mut().zip(actions.chunks_exact(per_row)).zip(rows(settings, view));
+        let work = self.environments.iter_mut().zip(orders.chunks_exact(per_row)).zip(rows(settings, view));
         match self.workers.pool() {
             None => work.map(|part| step(part, stop)).fold(Ok(()), Result::and),
             Some(pool) => {
@@ -266,9 +305,30 @@ impl Batch {
         let mut row = rows(settings, view).nth(index).expect("the index is in range");
         let environment = self.environments[index].as_mut().expect("the simulation was reset");
         for actions in actions.chunks_exact(per_step) {
-            environment.step(settings, actions, row.reborrow(), stop)?;
+            environment.step(settings, row.reborrow(), stop, |environment, row| {
+                environment.act(settings, actions, row);
+            })?;
         }
         Ok(())
+    }
+
+    /// Return whether commands steered simulation `index` since its reset; [`Self::actions`] does not have them.
+    #[must_use]
+    pub fn is_commanded(&self, index: usize) -> bool {
+        self.environments[index].as_ref().is_some_and(|environment| environment.is_commanded)
+    }
+
+    /// Return the bottleneck's capacity in bytes/s and the base RTT in ns of the flow in `slot` of simulation `index`;
+    /// `None` before its first reset and for a slot without a flow.
+    #[must_use]
+    pub fn path(&self, index: usize, slot: usize) -> Option<(f64, Nanos)> {
+        let environment = self.environments.get(index)?.as_ref()?;
+        let &flow = environment.learners.get(slot)?;
+        let world = environment.world(flow);
+        Some((
+            world.capacity_bytes_per_s,
+            world.base_rtt_ns + 2 * environment.simulation.flows()[flow].extra_delay,
+        ))
     }
 
     /// Return the run log of simulation `index` so far; `None` before its first reset.
@@ -281,14 +341,21 @@ impl Environment {
     fn step(
         &mut self,
         settings: &BatchSettings,
-        actions: &[f32],
         row: Row<'_>,
         stop: Stop<'_>,
+        obey: impl FnOnce(&mut Self, &Row<'_>),
     ) -> Result<(), Interrupted> {
         if *row.finished {
             row.rewards.fill(0.0);
             return Ok(());
         }
+        obey(self, &row);
+        let advanced = self.advance(settings, row, stop);
+        self.interrupted = advanced.is_err();
+        advanced
+    }
+
+    fn act(&mut self, settings: &BatchSettings, actions: &[f32], row: &Row<'_>) {
         self.actions.extend_from_slice(actions);
         for (slot, action) in actions.chunks_exact(settings.spec.action_dim()).enumerate() {
             if row.active[slot] && !self.watches {
@@ -298,9 +365,25 @@ impl Environment {
                 control_loop::follow(&mut self.simulation, self.learners[slot]);
             }
         }
-        let advanced = self.advance(settings, row, stop);
-        self.interrupted = advanced.is_err();
-        advanced
+    }
+
+    fn command(&mut self, _: &BatchSettings, commands: &[Command], row: &Row<'_>) {
+        self.is_commanded = true;
+        for (slot, &command) in commands.iter().enumerate() {
+            if row.active[slot] && !self.watches {
+                control_loop::command(&mut self.simulation, self.learners[slot], command);
+            }
+        }
+    }
+
+    /// Return the state of a flow's path.
+    fn world(&self, flow: usize) -> World {
+        let links = self.simulation.links();
+        let route = self.simulation.flows()[flow].routes.current().both_ways(links);
+        world(
+            route.map(|(link, back)| (link.schedule(), back.schedule(), link.limit())),
+            self.simulation.now(),
+        )
     }
 
     /// Run one interval, and more while no learning flow is running but one is still to start.
@@ -376,9 +459,7 @@ impl Environment {
         let reporting =
             |index: &&usize| flows[**index].agent.as_ref().is_some_and(|agent| agent.reported_at == now);
         let Some(&first) = self.learners.iter().find(reporting) else { return };
-        let links = self.simulation.links();
-        let route = flows[first].routes.current().both_ways(links);
-        let world = world(route.map(|(link, back)| (link.schedule(), back.schedule(), link.limit())), now);
+        let world = self.world(first);
         let states = || {
             let learners = self.learners.iter().filter(reporting);
             learners

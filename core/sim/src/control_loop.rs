@@ -2,7 +2,7 @@
 
 use leo_cc::CongestionControl;
 use leo_control::{
-    Decision, MAX_CWND_PACKETS, MAX_OBSERVATION_DIM, MIN_CWND_PACKETS, window_rate_bytes_per_s,
+    Command, Decision, MAX_CWND_PACKETS, MAX_OBSERVATION_DIM, MIN_CWND_PACKETS, window_rate_bytes_per_s,
 };
 use leo_link::Nanos;
 
@@ -68,13 +68,21 @@ pub fn act(simulation: &mut Simulation, index: usize, action: &[f32]) {
     // Actions are relative to the current window.
     let mut report = agent.history.report;
     report.cwnd = flow.sender.scheme().window();
-    let decision = agent.state.decide(action, &report);
-    let (now, srtt) = (report.time_ns, u64::from(report.srtt_us) * 1_000);
-    if let Some(external) = flow.sender.scheme_mut().external_mut() {
-        match decision {
-            Decision::Steer(command) => external.command(command.cwnd_packets, command.pacing_bytes_per_s),
-            Decision::FallBack => external.fall_back(now, srtt),
+    match agent.state.decide(action, &report) {
+        Decision::Steer(steered) => return command(simulation, index, steered),
+        Decision::FallBack => {
+            if let Some(external) = flow.sender.scheme_mut().external_mut() {
+                external.fall_back(report.time_ns, u64::from(report.srtt_us) * 1_000);
+            }
         }
+    }
+    simulation.pump(index);
+}
+
+/// Give a steered flow its window and rate and send what they allow.
+pub fn command(simulation: &mut Simulation, index: usize, command: Command) {
+    if let Some(external) = simulation.flow_mut(index).sender.scheme_mut().external_mut() {
+        external.command(command.cwnd_packets, command.pacing_bytes_per_s);
     }
     simulation.pump(index);
 }
