@@ -6,7 +6,7 @@ def main() -> int:
     try:
         from leogym.common import entry_point  # here, to handle Ctrl-C during the import
 
-        return entry_point.run("leogym.evaluation.cli")
+        return entry_point.run("leogym evaluate", "leogym.evaluation.cli")
     except KeyboardInterrupt:
         return 130
 

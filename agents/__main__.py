@@ -1,39 +1,37 @@
-"""``python -m agents import|held-out|returns|curves|search|worst-cases|ship``: make and judge policies."""
+"""``leogym agents``: import, judge, search, plot and ship policies; benchmarks of training."""
 
 import importlib
 import json
 import sys
 from pathlib import Path
 
-from leogym.agents import ship
+from leogym.agents import bench_options, ship
 from leogym.agents.published import actors
 from leogym.agents.search import options as search
 from leogym.agents.worst_cases import options as worst_cases
 from leogym.common import extras
-from leogym.common.command_line import OneLineParser
+from leogym.common.command_line import OneLineParser, leogym_command
 from leogym.common.errors import reports_input_errors
 
-PROGRAM = "python -m agents"
+PROGRAM = "leogym agents"
 SEARCH = "leogym.evaluation.leobench.searching"
 """What judges a search lies above this room, so it is found by name, as `leogym.commands` finds commands."""
 
 
 @reports_input_errors
-def main(program: str = PROGRAM) -> int:
+def main() -> int:
     """Run the process's command line; return its exit status."""
-    return run(sys.argv[1:], program)
+    return run(sys.argv[1:])
 
 
-def parser(program: str = PROGRAM) -> OneLineParser:
-    """Return the command line's parser; ``program`` is the command as the user calls it."""
+def parser() -> OneLineParser:
+    """Return the command line's parser."""
     parser = OneLineParser(
-        prog=program,
+        prog=PROGRAM,
         description="Import checkpoints, search programs, evaluate, plot and ship policies.",
         examples=("held-out runs/a", "curves runs/seed-1 runs/seed-2 --metric reward"),
     )
-    commands = parser.add_subparsers(
-        dest="command", required=True, metavar="import|held-out|returns|curves|search|worst-cases|ship"
-    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add = commands.add_parser(
         "import",
         help="convert a checkpoint that a scheme's authors published to a policy",
@@ -47,7 +45,7 @@ def parser(program: str = PROGRAM) -> OneLineParser:
         help="evaluate a policy on scenarios unused in training and selection; print JSON",
         examples=("runs/a", "agents/trained/astraea --episodes 8 --scenarios leo"),
     )
-    add.add_argument("policy", type=Path, help="a folder that train.py or import made")
+    add.add_argument("policy", type=Path, help="a folder that leogym train or import made")
     add.add_argument("--episodes", type=int, default=32)
     add.add_argument(
         "--links",
@@ -74,7 +72,7 @@ def parser(program: str = PROGRAM) -> OneLineParser:
         help="learning curves over seeds, with intervals",
         examples=("runs/seed-1 runs/seed-2", "runs/a --metric reward --out runs/curves"),
     )
-    add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that train.py made")
+    add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that leogym train made")
     add.add_argument(
         "--metric",
         default="held_out_reward",
@@ -89,14 +87,17 @@ def parser(program: str = PROGRAM) -> OneLineParser:
         help="make a trained/ folder from runs that differ only in their seeds",
         examples=("runs/seed-1 runs/seed-2 --out runs/trained",),
     )
-    add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that train.py made")
+    add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that leogym train made")
     add.add_argument("--out", type=Path, metavar="DIR", required=True, help="agents/trained/SCHEME")
+    bench_options.add_to(commands)
     return parser
 
 
-def run(arguments: list[str], program: str = PROGRAM) -> int:
+def run(arguments: list[str]) -> int:
     """Run the command line ``arguments``; return the exit status."""
-    flags = parser(program).parse_args(arguments)
+    flags = parser().parse_args(arguments)
+    if flags.command.startswith("bench-"):
+        return bench_options.carry_out(flags)
     if flags.command == "import":
         out = flags.out or Path("runs") / f"{flags.scheme}-published"
         if flags.scheme == "sage":
@@ -106,7 +107,8 @@ def run(arguments: list[str], program: str = PROGRAM) -> int:
             folder = sage.import_policy(flags.checkpoint, out)
         else:
             folder = actors.import_policy(flags.scheme, flags.checkpoint, out)
-        print(f"policy: {folder}\nevaluate.py SUITE --schemes {flags.scheme}-authors={out}")
+        again = leogym_command("evaluate", "SUITE", "--schemes", f"{flags.scheme}-authors={out}")
+        print(f"policy: {folder}\n{again}")
         return 0
     if flags.command == "curves":
         from leogym.agents import curves  # here, because drawing takes a second to import
@@ -138,4 +140,5 @@ def run(arguments: list[str], program: str = PROGRAM) -> int:
 
 
 if __name__ == "__main__":
+    sys.argv[0] = PROGRAM
     raise SystemExit(main())

@@ -1,4 +1,4 @@
-"""Learning curves over several seeds: ``python -m agents curves RUN… --out DIR``.
+"""Learning curves over several seeds: ``leogym agents curves RUN… --out DIR``.
 
 A curve is the mean over seeds at each step, with its 95 % bootstrap interval. Its runs share all settings
 except the seed and those of `FREE_ON_RESUME` (length, workers and the like).

@@ -1,4 +1,4 @@
-"""Evaluate a policy on scenarios unused in training and selection: ``python -m agents held-out``."""
+"""Evaluate a policy on scenarios unused in training and selection: ``leogym agents held-out``."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The command line of ``train.py``."""
+"""``leogym train``, which ``train.py`` starts, too."""
 
 import argparse
 import copy
@@ -26,23 +26,23 @@ from leogym.agents.training.settings import (
 from leogym.agents.training.stopping import Note, Signals, Stopped
 from leogym.common import extras, lock, output_folder
 from leogym.common.atomic import DISK_FULL_ERRORS
-from leogym.common.command_line import OneLineParser, as_folder
+from leogym.common.command_line import OneLineParser, as_folder, leogym_command
 from leogym.common.errors import InputError, reports_input_errors
 from leogym.common.machine import require_at_a_time
 from leogym.envs.stepped_batch import BACKENDS, REAL_TCP
 from leogym.results.provenance import describe
 
-PROGRAM = "train.py"
+PROGRAM = "leogym train"
 WORKER_BYTES = 600_000_000
 """Memory of a process that samples and learns: mostly PyTorch's code."""
 THREAD_BYTES = 16_000_000
 """Memory of a thread that steps simulations."""
 
 
-def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
-    """Return the command line's parser; ``program`` is the command as the user calls it."""
+def parser() -> argparse.ArgumentParser:
+    """Return the command line's parser."""
     made = OneLineParser(
-        prog=program,
+        prog=PROGRAM,
         description="Train a congestion control agent.",
         examples=(
             "--agent astraea --minutes 30 --out runs/a",
@@ -71,24 +71,24 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
 
 
 @reports_input_errors
-def main(program: str = PROGRAM) -> int:
+def main() -> int:
     """Run the command with the process's arguments; return its exit status."""
-    return run(sys.argv[1:], program)
+    return run(sys.argv[1:])
 
 
-def run(arguments: list[str], program: str = PROGRAM) -> int:
+def run(arguments: list[str]) -> int:
     """Run the command with ``arguments``; return its exit status."""
-    flags = parser(program).parse_args(arguments)
+    flags = parser().parse_args(arguments)
     if flags.sweep is not None:
         return sweep(flags)
     if flags.agent is None:
-        raise InputError(f"{program}: --agent or --sweep: give one")
+        raise InputError(f"{PROGRAM}: --agent or --sweep: give one")
     scheme = registry.get(flags.agent)
     task: dict[str, Any] = {}
     if (algorithm := take_algorithm(flags)) is not None and algorithm.name != scheme.name:
         scheme, task = algorithm, task_of(scheme, algorithm)
     if not scheme.trainers:
-        how = f"leogym evaluate startup --schemes {scheme.name},cubic"
+        how = leogym_command("evaluate", "startup", "--schemes", f"{scheme.name},cubic")
         raise InputError(f"--agent: {scheme.name}: nothing to train, as it learns online: run it with {how}")
     out = flags.out or Path("runs") / scheme.name
     output_folder.require(out, "a training run")
@@ -242,7 +242,7 @@ def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | N
         assign(data, key, value)
     if flags.set:
         build(scheme.settings, "--set", data)
-    settings = build(scheme.settings, "train.py", {**data, **given})
+    settings = build(scheme.settings, PROGRAM, {**data, **given})
     if any(key in replaced_scenarios.KEYS for key, _ in assignments):
         told = replaced_scenarios.line(preset, settings)
         if told is not None:
@@ -273,7 +273,7 @@ def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettin
 def check(settings: TrainSettings) -> None:
     """Validate what the settings' model cannot: length, backend, specification and reward."""
     if settings.steps is None and settings.minutes is None:
-        raise InputError("train.py: --steps or --minutes: give one")
+        raise InputError(f"{PROGRAM}: --steps or --minutes: give one")
     if settings.backend not in BACKENDS:
         known = ", ".join(BACKENDS)
         raise InputError(f"--backend: {settings.backend}: {settings.agent} is trained on {known}")

@@ -1,4 +1,4 @@
-"""The command ``leogym train|evaluate|traces|agents|bridge``."""
+"""The command ``leogym COMMAND``."""
 
 import importlib
 import sys
@@ -9,9 +9,15 @@ from leogym.common import entry_point
 COMMANDS = {
     "train": ("leogym.agents.train_cli", "train an agent"),
     "evaluate": ("leogym.evaluation.cli", "run suites and scenarios, and write their report"),
+    "leobench": (
+        "leogym.evaluation.leobench.__main__",
+        "judge entries by the benchmark; board, versions",
+    ),
+    "fidelity": ("leogym.evaluation.fidelity.__main__", "compare the simulator with the Linux kernel"),
     "traces": ("leogym.traces.__main__", "build, check, plot, import and export path traces"),
-    "agents": ("leogym.agents.__main__", "import, judge, plot and ship policies"),
-    "bridge": ("leogym.kernel_bridge.__main__", "check this machine for runs on real TCP; the lab; tunnels"),
+    "agents": ("leogym.agents.__main__", "import, judge, search, plot and ship policies"),
+    "lab": ("leogym.kernel_bridge.lab.lab_command", "run scenarios on a stock Linux kernel in virtual time"),
+    "bridge": ("leogym.kernel_bridge.__main__", "check and clean this machine for runs on real TCP; tunnels"),
     "completion": ("leogym.commands.completion", "print the completion of this command for a shell"),
 }
 HELP = """
@@ -44,7 +50,7 @@ def run(words: list[str]) -> int:
         return 2
     sys.argv[:] = [f"leogym {words[0]}", *words[1:]]
     module = importlib.import_module(COMMANDS[words[0]][0])  # here, to handle Ctrl-C during the import
-    return module.main(f"leogym {words[0]}")
+    return module.main()
 
 
 if __name__ == "__main__":

@@ -16,16 +16,19 @@ from leogym.common.command_line import OneLineParser, as_folder
 from leogym.common.errors import reports_input_errors
 from leogym.configs import names, suite
 from leogym.evaluation import cli as evaluate
+from leogym.evaluation.fidelity import __main__ as fidelity
+from leogym.evaluation.leobench import __main__ as leobench
 from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.runs.backends import BACKENDS
 from leogym.evaluation.runs.schemes import GROUPS, shipped
 from leogym.kernel_bridge import __main__ as bridge
+from leogym.kernel_bridge.lab import lab_command as lab
 from leogym.traces import __main__ as traces
 from leogym.traces.orbit import constellation, places
 from leogym.traces.path import named_paths, synth
 
 SHELLS = ("bash", "zsh", "fish")
-PROGRAM = "leogym"
+PROGRAM = "leogym completion"
 INSTALL = {
     "bash": 'eval "$(leogym completion bash)"  # in ~/.bashrc',
     "zsh": "leogym completion zsh > ~/.zfunc/_leogym  # ~/.zfunc is in fpath, before compinit",
@@ -40,28 +43,30 @@ def script(shell: str) -> str:
 
 def whole() -> argparse.ArgumentParser:
     """Return the parser of ``leogym`` with those of all its commands, and what completes their values."""
-    made = OneLineParser(prog=PROGRAM)
+    made = OneLineParser(prog="leogym")
     commands = made.add_subparsers(dest="command")
     parsers = {
         "train": train_cli.parser,
         "evaluate": evaluate.parser,
+        "leobench": leobench.parser,
+        "fidelity": fidelity.parser,
         "traces": traces.parser,
         "agents": agents_command.parser,
+        "lab": lab.parser,
         "bridge": bridge.parser,
         "completion": parser,
     }
     for name, make in parsers.items():
-        program = f"{PROGRAM} {name}"
-        commands.add_parser(name, help=COMMANDS[name][1], parents=[make(program)], add_help=False)
+        commands.add_parser(name, help=COMMANDS[name][1], parents=[make()], add_help=False)
     _annotate(made, ())
     return made
 
 
-def parser(program: str = f"{PROGRAM} completion") -> argparse.ArgumentParser:
-    """Return the command line's parser; ``program`` is the command as the user calls it."""
+def parser() -> argparse.ArgumentParser:
+    """Return the command line's parser."""
     lines = [f"{shell}: {line}" for shell, line in INSTALL.items()]
     made = OneLineParser(
-        prog=program,
+        prog=PROGRAM,
         description="Print the script with which a shell completes leogym's commands, options and names.",
         examples=("bash", "fish"),
         epilog=" ".join(["To install it:", "; ".join(lines)]),
@@ -71,9 +76,9 @@ def parser(program: str = f"{PROGRAM} completion") -> argparse.ArgumentParser:
 
 
 @reports_input_errors
-def main(program: str = f"{PROGRAM} completion") -> int:
+def main() -> int:
     """Run the process's command line and return its exit status."""
-    print(script(parser(program).parse_args(sys.argv[1:]).shell))
+    print(script(parser().parse_args(sys.argv[1:]).shell))
     return 0
 
 

@@ -14,7 +14,10 @@ from leogym.commands import completion
 from leogym.commands.__main__ import COMMANDS
 from leogym.evaluation import cli as evaluate
 from leogym.evaluation.compare import command as compare
+from leogym.evaluation.fidelity import __main__ as fidelity
+from leogym.evaluation.leobench import __main__ as leobench
 from leogym.kernel_bridge import __main__ as bridge
+from leogym.kernel_bridge.lab import lab_command as lab
 from leogym.traces import __main__ as traces
 
 
@@ -29,16 +32,19 @@ def parsers(of: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
 TOP = {
     "train": train_cli.parser,
     "evaluate": evaluate.parser,
+    "leobench": leobench.parser,
+    "fidelity": fidelity.parser,
     "traces": traces.parser,
     "agents": agents.parser,
+    "lab": lab.parser,
     "bridge": bridge.parser,
     "completion": completion.parser,
 }
-MADE = {name: make(f"leogym {name}") for name, make in TOP.items()}
+MADE = {name: make() for name, make in TOP.items()}
 ALL = [
     *(one for parser in MADE.values() for one in (parser, *parsers(parser))),
-    evaluate.report_parser("leogym evaluate"),
-    compare.parser("leogym evaluate"),
+    evaluate.report_parser(),
+    compare.parser(),
 ]
 
 
@@ -68,7 +74,7 @@ def test_examples_parse(parser: argparse.ArgumentParser, line: str) -> None:
     words = shlex.split(line)[len(parser.prog.split()) :]
     others = {"report": evaluate.report_parser, "compare": compare.parser}
     if parser.prog == "leogym evaluate" and words[0] in others:
-        parser = others[words.pop(0)](parser.prog)
+        parser = others[words.pop(0)]()
     parser.parse_args(words)
 
 

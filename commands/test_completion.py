@@ -13,7 +13,9 @@ CASES = [
     ("leogym train --agent astr", "astraea"),
     ("leogym traces build sd-ny-i", "sd-ny-isl"),
     ("leogym traces export sd-ny-isl --format netem", "netem-trace"),
+    ("leogym lab bui", "build"),
     ("leogym bridge lab bui", "build"),
+    ("leogym leobench ju", "judge"),
     ("leogym agents hel", "held-out"),
     ("leogym completion zs", "zsh"),
 ]

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -11,6 +12,14 @@ from leogym.common.nearest import nearest, suggest_names
 
 _NEGATIVE = re.compile(r"-\.?\d")
 """The start of a negative number or coordinate, such as -33.87,151.21."""
+
+
+def leogym_command(*words: object) -> str:
+    """Return ``leogym WORD…``, quoted for a shell: a command that programs print and record to be run.
+
+    The first words are literals, the command's name, so that a test can find all of them.
+    """
+    return shlex.join(["leogym", *map(str, words)])
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -27,8 +36,7 @@ class OneLineParser(argparse.ArgumentParser):
         # By default argparse takes only plain negative numbers for values, and coordinates for flags.
         self._negative_number_matcher = _NEGATIVE
         if lines := list(examples):
-            program = self.prog if self.prog.startswith(("python ", "leogym")) else f"python {self.prog}"
-            examples_text = "\n".join(["examples:", *(f"  {program} {line}".rstrip() for line in lines)])
+            examples_text = "\n".join(["examples:", *(f"  {self.prog} {line}".rstrip() for line in lines)])
             self.epilog = f"{examples_text}\n\n{self.epilog}" if self.epilog else examples_text
 
     def error(self, message: str) -> NoReturn:

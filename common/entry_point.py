@@ -8,9 +8,13 @@ from collections.abc import Callable
 from leogym.common import home, signals, streams
 
 
-def run(module: str, *arguments: str) -> int:
-    """Import ``module``, call its ``main`` with ``arguments``, and return the exit status."""
-    return started(lambda: importlib.import_module(module).main(*arguments))
+def run(program: str, module: str) -> int:
+    """Import ``module``, call its ``main``, and return the exit status.
+
+    Outputs record ``program``, such as ``leogym train``, as the command that made them.
+    """
+    sys.argv[0] = program
+    return started(lambda: importlib.import_module(module).main())
 
 
 def started(command: Callable[[], int]) -> int:

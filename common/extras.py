@@ -44,4 +44,9 @@ def remedy_for(error: ModuleNotFoundError) -> str | None:
     if package is None:
         return None
     title, extra = package
-    return f"needs {title}: pip install 'leogym[{extra}]'"
+    return f"needs {title}: {install(extra)}"
+
+
+def install(extra: str) -> str:
+    """Return the command that installs an extra of pyproject.toml."""
+    return f"pip install 'leogym[{extra}]'"

@@ -152,7 +152,7 @@ class TraceSampling(FlowMix):
     """Flows over path traces: steps of rate and delay, handovers with outages, loss, weather.
 
     A preset of `traces.path.synth`, such as ``uniform-steps`` or ``starlink``, provides ``seeds`` traces.
-    Weather needs trace files: ``python -m traces build sd-ny-bp --rain 40 --out rain.csv``.
+    Weather needs trace files: ``leogym traces build sd-ny-bp --rain 40 --out rain.csv``.
     """
 
     sampler: Literal["traces"] = "traces"

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from leogym.common import text_file, yaml_text
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError, one_line
 from leogym.common.nearest import suggest_names
 from leogym.common.strict import NonNegative, Positive, Range, Strict
@@ -20,7 +21,7 @@ from leogym.configs import arithmetic, scenario
 from leogym.configs.scenario import Scenario
 
 FOLDER = Path(__file__).parent / "suites"
-LISTED_BY = "leogym evaluate --list"
+LISTED_BY = leogym_command("evaluate", "--list")
 """The command that lists all suites, scenarios, schemes and backends."""
 
 MOST_CASES = 100_000

@@ -3,7 +3,7 @@
     path.write_text(topologies.parking_lot(12).to_json())   # JSON is YAML: evaluate.py takes the file
 
 The default scheme, ``$scheme``, stands for each of `evaluate.py`'s ``--schemes``. For two user pairs that
-share links of a constellation, use ``python -m traces shared``.
+share links of a constellation, use ``leogym traces shared``.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The command line of ``evaluate.py``."""
+"""``leogym evaluate``, which ``evaluate.py`` starts, too."""
 
 import argparse
 import os
@@ -33,7 +33,7 @@ from leogym.evaluation.runs.backends import BACKENDS, backend
 from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.runs.schemes import Contestants, of_suites, parse
 
-PROGRAM = "evaluate.py"
+PROGRAM = "leogym evaluate"
 RESUME = "recorded runs are kept: continue with --resume"
 RUN_BYTES = 32_000_000
 """Memory that a run may need while it runs."""
@@ -46,13 +46,13 @@ EXAMPLES = (
 )
 
 
-def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
-    """Return the command line's parser; ``program`` is the command as the user calls it."""
+def parser() -> argparse.ArgumentParser:
+    """Return the command line's parser."""
     found = OneLineParser(
-        prog=program,
+        prog=PROGRAM,
         description="Run suites and scenarios with the schemes given and write tables, figures and a report.",
-        epilog=f"{program} compare RUN_A RUN_B shows what changed between two evaluations; "
-        f"{program} report DIR writes an evaluation's report again; {program} leobench ENTRY judges by a "
+        epilog=f"{PROGRAM} compare RUN_A RUN_B shows what changed between two evaluations; "
+        f"{PROGRAM} report DIR writes an evaluation's report again; {PROGRAM} leobench ENTRY judges by a "
         "benchmark.",
         examples=EXAMPLES,
     )
@@ -126,23 +126,23 @@ def _natural(text: str) -> int:
     return int(text)
 
 
-def run(arguments: Sequence[str], program: str = PROGRAM) -> int:
+def run(arguments: Sequence[str]) -> int:
     """Run a command line; the last line printed is the report's path."""
     if arguments[:1] == ["compare"]:
-        return compare.run(arguments[1:], program)
+        return compare.run(arguments[1:])
     if arguments[:1] == ["report"]:
-        return report_again(arguments[1:], program)
+        return report_again(arguments[1:])
     if arguments[:1] == ["leobench"]:
-        return leobench.run(arguments[1:], program)
-    options = parser(program).parse_args(arguments)
+        return leobench.run(arguments[1:])
+    options = parser().parse_args(arguments)
     if options.list:
         for line in listed.lines():
             print(line)
         return 0
     if not options.suites:
-        raise InputError(f"{program}: SUITE: name at least one, such as leo-single (all: {program} --list)")
+        raise InputError(f"{PROGRAM}: SUITE: name at least one, such as leo-single (all: {PROGRAM} --list)")
     if options.resume and options.out is None:
-        raise InputError(f"{program}: --resume: needs --out, the folder to continue")
+        raise InputError(f"{PROGRAM}: --resume: needs --out, the folder to continue")
     engine = backend(options.backend)
     if not options.ray:
         require_at_a_time(options.jobs, "--jobs", RUN_BYTES)
@@ -209,9 +209,9 @@ def add_format(to: argparse.ArgumentParser) -> None:
     )
 
 
-def report_again(arguments: Sequence[str], program: str = PROGRAM) -> int:
+def report_again(arguments: Sequence[str]) -> int:
     """Write the report of an evaluation's folder again and print its path last."""
-    options = report_parser(program).parse_args(arguments)
+    options = report_parser().parse_args(arguments)
     results = Results.read(options.folder)
     with lock.held(options.folder):
         path = page.write(results)
@@ -221,10 +221,10 @@ def report_again(arguments: Sequence[str], program: str = PROGRAM) -> int:
     return 0
 
 
-def report_parser(program: str = PROGRAM) -> argparse.ArgumentParser:
+def report_parser() -> argparse.ArgumentParser:
     """Return the parser of ``report``."""
     found = OneLineParser(
-        prog=f"{program} report",
+        prog=f"{PROGRAM} report",
         description="Write tables, figures and the report of an evaluation again, from its folder.",
         examples=("runs/a", "runs/a --format latex"),
     )
@@ -302,6 +302,6 @@ def planned(
 
 
 @reports_input_errors
-def main(program: str = PROGRAM) -> int:
-    """Run the process's command line; ``program`` is the command as the user calls it."""
-    return run(sys.argv[1:], program)
+def main() -> int:
+    """Run the process's command line."""
+    return run(sys.argv[1:])

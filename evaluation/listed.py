@@ -1,4 +1,4 @@
-"""``evaluate.py --list``: everything that can be run by name."""
+"""``leogym evaluate --list``: everything that can be run by name."""
 
 import shutil
 import sys

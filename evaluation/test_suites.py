@@ -75,7 +75,7 @@ def test_every_suite_of_a_papers_figure_has_a_page_with_its_command() -> None:
     pages = {path.stem: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")}
     assert of_papers <= pages.keys()
     for name, text in pages.items():
-        assert f"python evaluate.py {name}" in text, name
+        assert f"leogym evaluate {name}" in text, name
         assert name in suites.shipped()
 
 

@@ -1,4 +1,6 @@
-"""``python -m kernel_bridge check|clean|lab|tunnel``."""
+"""``leogym bridge check|clean|lab|tunnel``."""
+
+import sys
 
 from leogym.common.command_line import OneLineParser
 from leogym.common.errors import reports_input_errors
@@ -7,13 +9,13 @@ from leogym.kernel_bridge.clean import clean
 from leogym.kernel_bridge.lab import lab_command
 from leogym.kernel_bridge.tunnel import tunnel_command
 
-PROGRAM = "python -m kernel_bridge"
+PROGRAM = "leogym bridge"
 
 
-def parser(program: str = PROGRAM) -> OneLineParser:
-    """Return the command line's parser; ``program`` is the command as the user calls it."""
+def parser() -> OneLineParser:
+    """Return the command line's parser."""
     parser = OneLineParser(
-        prog=program,
+        prog=PROGRAM,
         description="Runs on real TCP: check and clean the machine, the lab, and tunnels.",
         examples=(
             "check",
@@ -26,15 +28,16 @@ def parser(program: str = PROGRAM) -> OneLineParser:
         "check", help="report what this machine has and lacks for runs on real TCP", examples=("",)
     )
     commands.add_parser("clean", help="remove what killed runs left, and list it", examples=("",))
-    lab_command.add_to(commands)
+    lab = commands.add_parser("lab", help=lab_command.HELP, examples=lab_command.EXAMPLES)
+    lab_command.add_to(lab)
     tunnel_command.add_to(commands)
     return parser
 
 
 @reports_input_errors
-def main(program: str = PROGRAM) -> int:
-    """Run the command line of this process; ``program`` is how the user calls it."""
-    options = parser(program).parse_args()
+def main() -> int:
+    """Run the command line of this process."""
+    options = parser().parse_args()
     carry_out = {"lab": lab_command.carry_out, "tunnel": tunnel_command.carry_out}.get(options.command)
     if carry_out is not None:
         print("\n".join(carry_out(options)))
@@ -45,4 +48,5 @@ def main(program: str = PROGRAM) -> int:
 
 
 if __name__ == "__main__":
+    sys.argv[0] = PROGRAM
     raise SystemExit(main())

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from leogym.common.command_line import leogym_command
 from leogym.kernel_bridge import clean, tunnel
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host import schemes
@@ -20,7 +21,7 @@ def check() -> Iterator[str]:
     yield f"schemes of this kernel: {', '.join(schemes.available())}"
     yield f"schemes that leo-bridge adds: {', '.join(served()) or 'none'}"
     for path in clean.leftovers():
-        yield f"{path}: left by a run that was killed (python -m kernel_bridge clean removes it)"
+        yield f"{path}: left by a run that was killed ({leogym_command('bridge', 'clean')} removes it)"
 
 
 def _state(name: str, lack: str | None) -> str:

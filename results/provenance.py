@@ -62,7 +62,7 @@ def command_line(argv: list[str] | None = None, orig_argv: list[str] | None = No
     argv = sys.argv if argv is None else argv
     orig_argv = sys.orig_argv if orig_argv is None else orig_argv
     head, *arguments = argv or [""]
-    if head.startswith("leogym "):  # as `leogym.commands.__main__` sets it
+    if head.startswith("leogym "):  # as `common.entry_point` and the commands set it
         program = head.split()
     elif "-m" in orig_argv[: len(orig_argv) - len(arguments)]:
         program = ["python", "-m", orig_argv[orig_argv.index("-m") + 1]]

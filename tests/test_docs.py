@@ -25,6 +25,7 @@ from markdown_it.token import Token
 from leogym import evaluation
 from leogym.agents import train_cli
 from leogym.agents.training import registry
+from leogym.commands import __main__ as leogym
 from leogym.common.command_line import OneLineParser
 from leogym.configs import names
 from leogym.evaluation.entries import confinement
@@ -60,7 +61,7 @@ OF_CLIENTS = ("rl_zoo3.", "docs/use-with/")
 """Commands and scripts of libraries that are not installed here; tests/clients runs them."""
 ADDED = ("gaimd", "hillclimb")
 """A scheme and an agent that the docs tell the reader to add first."""
-START = re.compile(r"(?:^|[;&|]\s*|\bdo\s+|\$\s+)(?:\S*/)?(?:python3?|make)(?:\s|$)")
+START = re.compile(r"(?:^|[;&|]\s*|\bdo\s+|\$\s+)(?:\S*/)?(?:leogym|python3?|make)(?:\s|$)")
 README = ROOT / "README.md"
 MY_SCHEME = ROOT / "docs/tasks/my-scheme.md"
 RUNNING = ROOT / "docs/running.md"
@@ -107,7 +108,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def commands(page: Path) -> Iterator[Command]:
-    """The commands of code blocks, and of code in sentences where it starts with python or make."""
+    """The commands of code blocks, and of code in sentences where it starts with leogym, python or make."""
     for token in tokens(page):
         first = token.map[0] + 1 if token.map else 0
         if token.type == "code_block" or (token.type == "fence" and token.info.strip() in SHELLS):
@@ -115,7 +116,7 @@ def commands(page: Path) -> Iterator[Command]:
             for number, line in enumerate(text.splitlines()):
                 yield from simple(page, first + number + (token.type == "fence"), line, False)
         for child in token.children or ():
-            if child.type == "code_inline" and child.content.startswith(("python ", "make ")):
+            if child.type == "code_inline" and child.content.startswith(("leogym ", "python ", "make ")):
                 yield from simple(page, first, child.content, True)
 
 
@@ -130,7 +131,9 @@ def simple(page: Path, number: int, line: str, mentioned: bool) -> Iterator[Comm
         if set(word) <= set(";&|"):
             while words and (words[0] in ("do", "$") or words[0].endswith("$") or "=" in words[0]):
                 del words[0]
-            if words and Path(words[0]).name in ("python", "python3", "make"):
+            if ">" in words:
+                del words[words.index(">") :]
+            if words and Path(words[0]).name in ("leogym", "python", "python3", "make"):
                 program = Path(words[0]).name.removesuffix("3")
                 yield Command(page, number, (program, *words[1:]), mentioned)
             words = []
@@ -152,13 +155,15 @@ def documented(command: str) -> list[str]:
 
 
 def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run ``python …`` in this process, which spares importing everything once a command."""
+    """Run ``leogym …`` or ``python …`` in this process, which spares importing everything once a command."""
     module = words[1] == "-m"
     arguments = words[2:] if module else [str(ROOT / words[1]), *words[2:]]
-    monkeypatch.setattr(sys, "argv", arguments)
+    monkeypatch.setattr(sys, "argv", list(words) if words[0] == "leogym" else arguments)
     warnings.filterwarnings("ignore", "'.*' found in sys.modules", RuntimeWarning)  # pytest takes it back
     try:
-        if module:
+        if words[0] == "leogym":
+            sys.exit(leogym.run(words[1:]))
+        elif module:
             runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
         else:
             runpy.run_path(arguments[0], run_name="__main__")
@@ -176,9 +181,12 @@ class Accepted(BaseException):
 
 
 def refusal(one: Command, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> str | None:
-    """Say why a python command does not exist as documented, None if it does. Nothing is done."""
+    """Say why a command does not exist as documented, None if it does. Nothing is done."""
     name, *rest = one.words[2:] if one.words[1] == "-m" else one.words[1:]
-    if one.words[1] != "-m":
+    if one.words[0] == "leogym":
+        if name.startswith("-") or name.isupper():  # --version, COMMAND
+            return None
+    elif one.words[1] != "-m":
         if not (ROOT / name).is_file():
             return "no such script"
     elif not name.startswith(OF_CLIENTS) and importlib.util.find_spec(name) is None:
@@ -193,25 +201,32 @@ def refusal(one: Command, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
         return deeper(name, accepted.args[0])
     except ExitStatusError:
         why = capfd.readouterr().err.strip()
-        return None if one.mentioned and "arguments are required" in why else why
+        incomplete = re.search("arguments are required|expected (one|at least)", why)
+        return None if one.mentioned and incomplete else why
     return f"has no parser: {rest} was run"
 
 
 def deeper(name: str, options: argparse.Namespace) -> str | None:
     """Check names that only the work itself would look up: settings, suites, schemes."""
     try:
-        if name == "train.py" and options.agent and not options.resume and options.agent not in ADDED:
+        trains = name in ("train", "train.py") and options.agent and not options.resume
+        if trains and options.agent not in ADDED:
             algorithm = train_cli.take_algorithm(options)
             agent = registry.get(options.agent)
             task = {} if algorithm is None else train_cli.task_of(agent, algorithm)
             train_cli.check(train_cli.fresh(algorithm or agent, options, task))
-        if name == "evaluate.py" and "suites" in options:
+        if name in ("evaluate", "evaluate.py") and "suites" in options:
             for given in papers.names(options.suites):
                 if not given.endswith(".yaml") or (ROOT / given).exists():
                     names.as_suite(given)
-            known = {*leosim.schemes(), *schemes.shipped(), *schemes.GROUPS, *ADDED}
+            known = {*leosim.schemes(), *schemes.shipped(), *schemes.GROUPS, *ADDED, "…"}
             for given in (options.schemes or "").split(","):
-                if given and "=" not in given and given not in known and not given.endswith("-authors"):
+                if (
+                    given.strip("…")
+                    and "=" not in given
+                    and given not in known
+                    and not given.endswith("-authors")
+                ):
                     return f"no scheme {given}"
     except leosim.InputError as error:
         return str(error)
@@ -273,7 +288,7 @@ def test_every_make_target_and_variable_exists() -> None:
     assert not wrong
 
 
-def test_every_python_command_is_one_that_its_parser_accepts(
+def test_every_command_is_one_that_its_parser_accepts(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def parse_args(
@@ -287,8 +302,8 @@ def test_every_python_command_is_one_that_its_parser_accepts(
     for parser in (argparse.ArgumentParser, OneLineParser):
         monkeypatch.setattr(parser, "parse_args", parse_args)
     monkeypatch.chdir(ROOT)
-    found = all_commands("python")
-    assert len(found) > 80
+    found = [*all_commands("leogym"), *all_commands("python")]
+    assert len(all_commands("leogym")) > 80
     wrong = [(one.place, why) for one in found if (why := refusal(one, monkeypatch, capfd)) is not None]
     assert not wrong, "\n".join(f"{place}\n    {why}" for place, why in wrong)
 
@@ -315,16 +330,16 @@ def block(page: Path, language: str, containing: str) -> str:
 
 
 def test_a_named_path_is_built_drawn_and_exported(reader: Callable[..., None], tmp_path: Path) -> None:
-    reader("python -m traces build sd-ny-isl --duration 300 --out sd-ny.csv")
-    reader("python -m traces plot sd-ny.csv --out globe.html")
-    reader("python -m traces plot sd-ny.csv --out globe.html", "--out sd-ny.png")
-    reader("python -m traces export sd-ny.csv --format mahimahi --out shells")
+    reader("leogym traces build sd-ny-isl --duration 300 --out sd-ny.csv")
+    reader("leogym traces plot sd-ny.csv --out globe.html")
+    reader("leogym traces plot sd-ny.csv --out globe.html", "--out sd-ny.png")
+    reader("leogym traces export sd-ny.csv --format mahimahi --out shells")
     assert {path.name for path in tmp_path.iterdir()} == {"sd-ny.csv", "globe.html", "sd-ny.png", "shells"}
 
 
 def test_paths_without_a_name_are_built(reader: Callable[[str], None], tmp_path: Path) -> None:
-    reader("python -m traces build --from -33.87,151.21 --to Frankfurt --duration 600 --out path.csv")
-    reader("python -m traces synth uniform-steps --rtt-ms 5,100 --out y.csv")
+    reader("leogym traces build --from -33.87,151.21 --to Frankfurt --duration 600 --out path.csv")
+    reader("leogym traces synth uniform-steps --rtt-ms 5,100 --out y.csv")
     assert {path.name for path in tmp_path.iterdir()} == {"path.csv", "y.csv"}
 
 
@@ -333,11 +348,11 @@ def test_a_scenario_is_evaluated_reported_and_compared(
 ) -> None:
     (tmp_path / "my-scenario.yaml").write_text(block(RUNNING, "yaml", "two-cubic"), encoding="utf-8")
     for name in ("a", "b"):
-        reader("python evaluate.py my-scenario.yaml", f"--quick --out runs/{name}")
-    reader("python evaluate.py report runs/a --format latex")
+        reader("leogym evaluate my-scenario.yaml", f"--quick --out runs/{name}")
+    reader("leogym evaluate report runs/a --format latex")
     assert {"report.html", "latex"} <= {path.name for path in (tmp_path / "runs/a").iterdir()}
     capfd.readouterr()
-    reader("python evaluate.py compare runs/a runs/b")
+    reader("leogym evaluate compare runs/a runs/b")
     assert capfd.readouterr().out
 
 
@@ -352,16 +367,16 @@ def test_a_path_with_a_measured_capacity_is_evaluated_as_its_page_says(
     page = ROOT / "docs/tasks/my-path.md"
     (tmp_path / "measured.csv").write_text(block(page, "csv", "seconds"), encoding="utf-8")
     (tmp_path / "nairobi.yaml").write_text(block(page, "yaml", "nairobi"), encoding="utf-8")
-    reader('python -m traces build --from Nairobi --to "Frankfurt am Main" --duration 600 --out nbo-fra.csv')
+    reader('leogym traces build --from Nairobi --to "Frankfurt am Main" --duration 600 --out nbo-fra.csv')
     reader(
-        "python -m traces import measured.csv --format starlink-csv --columns "
+        "leogym traces import measured.csv --format starlink-csv --columns "
         "time_s=seconds,downlink_mbps=mbps --delay-ms 0.1 --bin-ms 15000 --out capacity.csv"
     )
     reader(
-        "python -m traces synth uniform-steps --rtt-ms 0.2,0.2 --capacity-mbps 40,110 --duration 600 "
+        "leogym traces synth uniform-steps --rtt-ms 0.2,0.2 --capacity-mbps 40,110 --duration 600 "
         "--out steps.csv"
     )
-    evaluate = "python evaluate.py nairobi.yaml --schemes cubic,bbr3,astraea --repeats 5 --out runs/nairobi"
+    evaluate = "leogym evaluate nairobi.yaml --schemes cubic,bbr3,astraea --repeats 5 --out runs/nairobi"
     reader(evaluate, "--repeats 1 --schemes cubic,bbr3")
     assert (tmp_path / "runs/nairobi/report.html").is_file()
 
@@ -404,9 +419,9 @@ def test_a_reward_of_ones_own_trains_a_policy(reader: Callable[..., None], tmp_p
 
 def test_the_lists_are_printed(reader: Callable[[str], None], capfd: pytest.CaptureFixture[str]) -> None:
     for command in (
-        "python -m traces list",
-        "python evaluate.py --list",
-        "python -m kernel_bridge check",
+        "leogym traces list",
+        "leogym evaluate --list",
+        "leogym bridge check",
         "python -m tests.bench --list",
         "python scripts/layers.py",
     ):

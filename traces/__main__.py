@@ -1,4 +1,4 @@
-"""The command line: ``python -m traces list|build|check|export|import|synth|calibrate|recover|plot``."""
+"""The command line: ``leogym traces list|build|check|export|import|synth|calibrate|recover|plot``."""
 
 import argparse
 import json
@@ -24,15 +24,17 @@ from leogym.traces.orbit import places
 from leogym.traces.orbit.legs import Delays
 from leogym.traces.path import batch, cache, named_paths, path_trace, physics, shared, spec, synth
 
-PROGRAM = "python -m traces"
+PROGRAM = "leogym traces"
+BUILT_BY = (["leogym", "traces", "build"], ["python", "-m", "traces", "build"])
+"""First words of the command in a built trace; the second of traces that earlier versions built."""
 BUILD_BYTES = 250_000_000
 """Memory of a process that builds a path."""
 
 
-def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
-    """Return the command line's parser; ``program`` is the command as the user calls it."""
+def parser() -> argparse.ArgumentParser:
+    """Return the command line's parser."""
     parser = OneLineParser(
-        prog=program,
+        prog=PROGRAM,
         description="Path traces: orbits to delay, outages and capacity.",
         examples=(
             "list",
@@ -235,10 +237,11 @@ def _spec_of(trace: leosim.PathTrace) -> spec.PathSpec | None:
     """Return the spec from a trace's build command, or None (with a note on stderr if it builds another)."""
     metadata = json.loads(trace.metadata)
     words = shlex.split(str(metadata.get("command", "")))
-    if words[:4] != ["python", "-m", "traces", "build"]:
+    built_by = next((start for start in BUILT_BY if words[: len(start)] == start), None)
+    if built_by is None:
         return None
     try:
-        wanted = _spec(parser().parse_args(words[3:]))
+        wanted = _spec(parser().parse_args(words[len(built_by) - 1 :]))
     except InputError as error:
         print(f"no chains are drawn: cannot parse the trace's build command: {error}", file=sys.stderr)
         return None
@@ -258,9 +261,9 @@ def _plot(arguments: argparse.Namespace) -> int:
 
 
 @reports_input_errors
-def main(program: str = PROGRAM) -> int:
-    """Run the process's command line and return its exit status; ``program`` is how the user calls it."""
-    arguments = parser(program).parse_args()
+def main() -> int:
+    """Run the process's command line and return its exit status."""
+    arguments = parser().parse_args()
     runs = {
         "list": listed.run,
         "build": _build,
@@ -277,4 +280,5 @@ def main(program: str = PROGRAM) -> int:
 
 
 if __name__ == "__main__":
+    sys.argv[0] = PROGRAM
     raise SystemExit(main())

@@ -51,7 +51,7 @@ def _cities_like(text: str) -> None:
     if not found:
         names = [name for city in places.table() for name in city.names]
         raise InputError(
-            f"list: {text!r}: no city has such a name {suggest_names(text, names, 'leogym traces list')}"
+            f"list: {text!r}: no city has such a name {suggest_names(text, names, named_paths.LISTED_BY)}"
         )
     for city in found:
         others = f" ({', '.join(city.aliases)})" if city.aliases else ""

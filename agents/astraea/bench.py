@@ -1,10 +1,9 @@
-"""Does training for minutes pay? ``python -m agents.astraea.bench --seeds 3 --minutes M``.
+"""Does training for minutes pay? ``leogym agents bench-learning --seeds 3 --minutes M``.
 
 For each seed, train a policy with ``configs/agents/astraea-minutes.yaml`` and compare its reward on held-out
 scenarios with that of the untrained network. Prints one JSON object per line.
 """
 
-import argparse
 import contextlib
 import json
 import sys
@@ -19,8 +18,8 @@ from leogym.agents.astraea.train import read_checkpoint, train
 from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.rollout import Act, evaluate
 from leogym.agents.training.run_folder import RunFolder
-from leogym.agents.training.settings import CONFIGS, build, read_config
-from leogym.common.errors import InputError, reports_input_errors
+from leogym.agents.training.settings import build, read_config
+from leogym.common.errors import InputError
 
 EPISODES = 12
 
@@ -63,28 +62,18 @@ def measure(settings: AstraeaSettings) -> dict[str, object]:
     }
 
 
-@reports_input_errors
-def main() -> int:
+def compare(seeds: int, minutes: float, config: Path) -> int:
     """Print a line for each seed; return 1 if any seed learned nothing."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--minutes", type=float, default=4.0)
-    parser.add_argument("--config", type=Path, default=CONFIGS / "astraea-minutes.yaml")
-    flags = parser.parse_args()
     torch.set_num_threads(1)
-    data = read_config(flags.config)
+    data = read_config(config)
     data.pop("steps", None)
     learned = True
-    for seed in range(1, flags.seeds + 1):
-        changes = {"seed": seed, "minutes": flags.minutes, "track": "none"}
-        line = measure(build(AstraeaSettings, str(flags.config), {**data, **changes}))
+    for seed in range(1, seeds + 1):
+        changes = {"seed": seed, "minutes": minutes, "track": "none"}
+        line = measure(build(AstraeaSettings, str(config), {**data, **changes}))
         print(json.dumps(line), flush=True)
         value, baseline = line["value"], line["baseline"]
         assert isinstance(value, float)
         assert isinstance(baseline, float)
         learned &= value > baseline
     return 0 if learned else 1
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

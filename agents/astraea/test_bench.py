@@ -17,9 +17,7 @@ def test_standard_output_is_one_json_object_for_each_seed(tmp_path, monkeypatch,
     config = tmp_path / "tiny.yaml"
     config.write_text(TINY)
     monkeypatch.setattr(bench, "EPISODES", 2)
-    arguments = ["bench", "--seeds", "2", "--minutes", "0.001", "--config", str(config)]
-    monkeypatch.setattr("sys.argv", arguments)
-    status = bench.main()
+    status = bench.compare(2, 0.001, config)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["bench"] for line in lines] == ["astraea-learns-seed-1", "astraea-learns-seed-2"]
     for line in lines:

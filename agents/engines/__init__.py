@@ -1,1 +1,1 @@
-"""Training with other libraries: ``train.py --engine sb3`` and ``--engine rllib``."""
+"""Training with other libraries: ``leogym train --engine sb3`` and ``--engine rllib``."""

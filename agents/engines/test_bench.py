@@ -1,17 +1,16 @@
 import argparse
 import json
-import sys
 
 import pytest
 
-from leogym.agents.engines.bench import __main__ as bench
+from leogym.agents import bench_options
+from leogym.agents.engines import bench
 from leogym.results.intervals import interval
 
 
 def test_one_seed_has_no_interval_and_says_how_many_it_is_of(monkeypatch, capsys):
     monkeypatch.setattr(bench, "earned", lambda engine, seed, steps: {"sb3": 0.5, "rllib": 0.48}[engine])
-    monkeypatch.setattr(sys, "argv", ["bench", "--seeds", "1", "--engines", "sb3", "rllib"])
-    assert bench.main() == 0
+    assert bench.compare(1, 100, ["sb3", "rllib"]) == 0
     said = capsys.readouterr().out
     assert "NaN" not in said
     for line in said.splitlines():
@@ -28,4 +27,8 @@ def test_several_seeds_have_an_interval():
 @pytest.mark.parametrize("text", ["0", "-3", "many"])
 def test_seeds_are_at_least_one(text):
     with pytest.raises(argparse.ArgumentTypeError, match="above 0"):
-        bench.positive(text)
+        bench_options.positive(text)
+
+
+def test_the_options_name_every_engine():
+    assert set(bench_options.ENGINES) == bench.ENGINES.keys()

@@ -1,10 +1,9 @@
-"""Compare a policy with the pool's schemes: ``python -m agents.sage.evaluation POLICY``.
+"""Compare a policy with the pool's schemes: ``leogym agents bench-sage POLICY``.
 
 The measure is the power of a lone flow (normalized goodput over delay inflation, `docs/metrics.md`) over that
 of the scenario's best pool scheme, averaged over held-out scenarios.
 """
 
-import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from leogym.agents.sage import scenarios
 from leogym.agents.sage.scenarios import Situation
 from leogym.agents.sage.settings import PoolRanges
-from leogym.common.errors import InputError, reports_input_errors
+from leogym.common.errors import InputError
 
 NAME = "sage"
 
@@ -67,20 +66,13 @@ def load(folder: Path) -> leosim.Policy:
     return policy
 
 
-@reports_input_errors
-def main() -> int:
-    """Print a JSON line for each held-out scenario and one for their mean."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("policy", type=Path)
-    parser.add_argument("--scenarios", type=int, default=20)
-    parser.add_argument("--duration", type=float, default=28.0, help="seconds per run")
-    parser.add_argument("--threads", type=int, default=1)
-    flags = parser.parse_args()
-    policy = load(flags.policy)
-    ranges = PoolRanges(duration_s=flags.duration)
-    situations = scenarios.held_out(ranges, flags.scenarios, judge=True)
-    measured = powers(situations, NAME, policy, flags.threads)
-    best = best_of_pool(situations, ranges, flags.threads)
+def compare(folder: Path, number: int, duration_s: float, threads: int) -> int:
+    """Print a JSON line for each of ``number`` held-out scenarios and one for their mean."""
+    policy = load(folder)
+    ranges = PoolRanges(duration_s=duration_s)
+    situations = scenarios.held_out(ranges, number, judge=True)
+    measured = powers(situations, NAME, policy, threads)
+    best = best_of_pool(situations, ranges, threads)
     shares = ratios(measured, best)
     for situation, power, (scheme, other), share in zip(situations, measured, best, shares, strict=True):
         line = {
@@ -97,7 +89,3 @@ def main() -> int:
         )
     )
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

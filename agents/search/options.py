@@ -1,4 +1,4 @@
-"""The options of ``python -m agents search``."""
+"""The options of ``leogym agents search``."""
 
 import argparse
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""Hyperparameter sweeps: ``train.py --sweep configs/sweeps/NAME.yaml``, run by Ray Tune."""
+"""Hyperparameter sweeps: ``leogym train --sweep configs/sweeps/NAME.yaml``, run by Ray Tune."""

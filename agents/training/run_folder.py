@@ -290,7 +290,7 @@ def require_same_settings(path: Path) -> None:
     require_same(path, "config.yaml", "or use it for a new run by --config and another --out")
 
 
-def require_same(path: Path, name: str, remedy: str = "or make it again by train.py --resume") -> None:
+def require_same(path: Path, name: str, remedy: str = "or make it again by leogym train --resume") -> None:
     """Raise an `InputError` if the run at ``path`` recorded another digest of its file ``name``."""
     if name in digests.changed(path):
         raise InputError(

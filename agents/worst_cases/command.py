@@ -4,7 +4,6 @@ import argparse
 import csv
 import io
 import json
-import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from leogym.agents.worst_cases.measure import Contestant, measured
 from leogym.agents.worst_cases.search import OBJECTIVES, Found, search
 from leogym.common import output_folder, yaml_text
 from leogym.common.atomic import write_atomically
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 from leogym.configs import scenario as scenarios
 
@@ -55,20 +55,20 @@ def run(
         counts[one.objective] += 1
         file = folder / f"{one.objective}-{counts[one.objective]}.yaml"
         write_atomically(file, _scenario_file(one, file.stem))
-        repeat = ["python", "-m", "agents", "worst-cases", text, "--scenario", str(file)]
+        repeat = leogym_command("agents", "worst-cases", text, "--scenario", file)
         rows.append(
             {
                 "objective": one.objective,
                 **asdict(one.beside),
                 **one.situation.values(),
-                "command": shlex.join(repeat),
+                "command": repeat,
             }
         )
     arguments = ["--restarts", str(restarts), "--generations", str(generations), "--seed", str(seed)]
     told: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "command": shlex.join(["python", "-m", "agents", "worst-cases", text, *arguments]),
+        "command": leogym_command("agents", "worst-cases", text, *arguments),
         "scheme": contestant.name,
         "known_ranges": None if contestant.policy is None else contestant.policy.known_ranges,
         "seed": seed,

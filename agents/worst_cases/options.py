@@ -1,4 +1,4 @@
-"""The options of ``python -m agents worst-cases``, without what the search imports."""
+"""The options of ``leogym agents worst-cases``, without what the search imports."""
 
 import argparse
 from pathlib import Path

@@ -94,7 +94,7 @@ def test_a_row_is_repeated_by_its_command(tmp_path, monkeypatch):
     assert [row["command"] for row in told["rows"]] == [row["command"] for row in rows]
     for row in rows:
         words = row["command"].split()
-        again = json.loads(command.repeated(words[4], Path(words[-1])))
+        again = json.loads(command.repeated(words[3], Path(words[-1])))
         assert again["relative_power"] == float(row["relative_power"])
         assert again["relative_share"] == float(row["relative_share"])
 

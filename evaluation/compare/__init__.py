@@ -1,1 +1,1 @@
-"""``evaluate.py compare``: the differences between two evaluations and their significance."""
+"""``leogym evaluate compare``: the differences between two evaluations and their significance."""

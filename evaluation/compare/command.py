@@ -1,4 +1,4 @@
-"""The command line of ``evaluate.py compare RUN_A RUN_B``."""
+"""``leogym evaluate compare RUN_A RUN_B``."""
 
 import argparse
 import shutil
@@ -13,10 +13,10 @@ from leogym.evaluation.compare.effects import effects
 from leogym.evaluation.recorded.results import Results
 
 
-def parser(program: str) -> argparse.ArgumentParser:
-    """Return the parser of ``compare``; ``program`` is the command before it."""
+def parser() -> argparse.ArgumentParser:
+    """Return the command line's parser."""
     found = OneLineParser(
-        prog=f"{program} compare",
+        prog="leogym evaluate compare",
         description="Show what changed between two evaluations, and whether it is significant.",
         examples=("runs/a runs/b", "runs/a runs/b --format csv"),
     )
@@ -31,9 +31,9 @@ def parser(program: str) -> argparse.ArgumentParser:
     return found
 
 
-def run(arguments: Sequence[str], program: str = "evaluate.py") -> int:
+def run(arguments: Sequence[str]) -> int:
     """Print what changed between two evaluations; the exit status is 0 either way."""
-    options = parser(program).parse_args(arguments)
+    options = parser().parse_args(arguments)
     a, b = Results.read(options.a), Results.read(options.b)
     try:
         found = effects(a.runs, b.runs)

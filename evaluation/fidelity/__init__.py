@@ -1,7 +1,7 @@
 """The simulator's distance from the real kernel, scheme by scheme.
 
-python -m evaluation.fidelity [SCHEME…] [--runs]     # compare the simulator with the golden files
-python -m evaluation.fidelity record FOLDER [--keep] # make golden files from a lab evaluation
+leogym fidelity [SCHEME…] [--runs]     # compare the simulator with the golden files
+leogym fidelity record FOLDER [--keep] # make golden files from a lab evaluation
 """
 
 from leogym.evaluation.fidelity.against_kernel import Comparison as Comparison

@@ -1,6 +1,6 @@
-"""Print the simulator's distance from the kernel."""
+"""``leogym fidelity``: print the simulator's distance from the kernel."""
 
-import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import leosim
 from rich.console import Console
 from rich.table import Table
 
+from leogym.common.command_line import OneLineParser
 from leogym.common.errors import InputError, reports_input_errors
 from leogym.evaluation.fidelity import (
     BEYOND,
@@ -36,6 +37,7 @@ from leogym.evaluation.fidelity import (
 from leogym.evaluation.recorded.results import Results
 from leogym.kernel_bridge.lab import image
 
+PROGRAM = "leogym fidelity"
 QUEUES = "fidelity-aqm"
 BOTTLENECKS = "fidelity-lot"
 
@@ -127,17 +129,23 @@ def record(folder: Path, *, keep: bool = False) -> list[Path]:
     return paths
 
 
+def parser() -> OneLineParser:
+    """Return the command line's parser."""
+    made = OneLineParser(
+        prog=PROGRAM,
+        description="Show the simulator's distance from the real kernel, scheme by scheme.",
+        examples=("", "cubic bbr --runs", "record runs/kernel"),
+    )
+    made.add_argument("what", nargs="*", metavar="SCHEME", help="schemes (default: all), or: record FOLDER")
+    made.add_argument("--runs", action="store_true", help="show every run: simulator / kernel")
+    made.add_argument("--keep", action="store_true", help="record: keep the runs that FOLDER does not have")
+    return made
+
+
 @reports_input_errors
 def main() -> int:
     """Run the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m evaluation.fidelity",
-        description="Show the simulator's distance from the real kernel, scheme by scheme.",
-    )
-    parser.add_argument("what", nargs="*", metavar="SCHEME", help="schemes (default: all), or: record FOLDER")
-    parser.add_argument("--runs", action="store_true", help="show every run: simulator / kernel")
-    parser.add_argument("--keep", action="store_true", help="record: keep the runs that FOLDER does not have")
-    options = parser.parse_args()
+    options = parser().parse_args()
     if options.what[:1] == ["record"]:
         if len(options.what) != 2:
             raise InputError("record: needs one folder, of an evaluation with --backend lab")
@@ -195,4 +203,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    sys.argv[0] = PROGRAM
     raise SystemExit(main())

@@ -1,13 +1,14 @@
 """Spot checks: one scenario of each suite also runs on the lab's kernel, to compare the simulator with it.
 
-python evaluate.py SUITE --spot --backend lab --out FOLDER
-python -m evaluation.fidelity record FOLDER --keep
+leogym evaluate SUITE --spot --backend lab --out FOLDER
+leogym fidelity record FOLDER --keep
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from leogym.common.command_line import leogym_command
 from leogym.evaluation.fidelity import golden
 from leogym.evaluation.fidelity.against_kernel import Comparison, compare, redrawn
 
@@ -60,7 +61,7 @@ def of_suite(name: str) -> SpotCheck | None:
     drawn = compare(redrawn(found.runs, DRAWS))
     return SpotCheck(
         kernel=str(found.provenance["kernel"]),
-        command=f"python evaluate.py {name} --spot --backend lab",
+        command=leogym_command("evaluate", name, "--spot", "--backend", "lab"),
         scenario=first.name,
         duration_s=first.duration_s,
         rows=[_row(drawn[at : at + DRAWS]) for at in range(0, len(drawn), DRAWS)],

@@ -1,4 +1,4 @@
-"""``python -m evaluation.leobench``: freeze and check versions, compare on many seeds, write the board."""
+"""``leogym leobench``: judge entries, freeze and check versions, compare on many seeds, write the board."""
 
 import argparse
 import sys
@@ -7,21 +7,27 @@ from pathlib import Path
 
 from leogym.common.command_line import OneLineParser, as_folder
 from leogym.common.errors import InputError, reports_input_errors
-from leogym.evaluation.leobench import board, entering, freezing, seeds, version
+from leogym.evaluation.leobench import board, command, entering, freezing, seeds, version
 from leogym.evaluation.leobench.command import NEWEST
 
-PROGRAM = "python -m evaluation.leobench"
+PROGRAM = "leogym leobench"
 
 
 def parser() -> OneLineParser:
     """Return the command line's parser."""
     found = OneLineParser(
         prog=PROGRAM,
-        description="Freeze a version of LeoBench, check that what can move its numbers has not moved, "
-        "compare two entries on many judge seeds, or write the scoreboard of a folder of results.",
-        examples=("check v1", "seeds cubic reno --seeds 3", "board docs/leobench/results"),
+        description="Judge entries by LeoBench, freeze a version, check that what can move its numbers has "
+        "not moved, compare two entries on many judge seeds, or write the scoreboard of a folder of results.",
+        examples=(
+            "judge mine=runs/a/policy",
+            "check v1",
+            "seeds cubic reno --seeds 3",
+            "board docs/leobench/results",
+        ),
     )
-    commands = found.add_subparsers(dest="what", required=True, metavar="freeze|check|seeds|board")
+    commands = found.add_subparsers(dest="what", required=True, metavar="judge|freeze|check|seeds|board")
+    command.add_to(commands.add_parser("judge", help=command.HELP, examples=command.EXAMPLES))
     for name, told in (
         ("freeze", "write frozen.json, once"),
         ("check", "print what has moved since a version was frozen; the exit status is 1 if anything has"),
@@ -33,7 +39,7 @@ def parser() -> OneLineParser:
         help="judge two entries on several judge seeds, and tell how often their order is the same",
         examples=("orbit cubic", "mine=runs/a/policy careful.py:Careful --seeds 3 --first 100"),
     )
-    add.add_argument("entries", nargs=2, metavar="[NAME=]ENTRY", help="as for evaluate.py leobench")
+    add.add_argument("entries", nargs=2, metavar="[NAME=]ENTRY", help=f"as for {command.PROGRAM}")
     add.add_argument("--version", default=NEWEST, metavar="NAME", help=f"(default: {NEWEST})")
     add.add_argument("--seeds", type=int, default=10, metavar="N", help="number of seeds (default: 10)")
     add.add_argument("--first", type=int, default=1, metavar="S", help="the first seed (default: 1)")
@@ -56,6 +62,8 @@ def parser() -> OneLineParser:
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; return 1 if a frozen version has moved."""
     options = parser().parse_args(arguments)
+    if options.what == "judge":
+        return command.carry_out(options)
     if options.what == "board":
         page = options.folder / "board.html"
         print(f"{board.write(options.folder, page)} results", file=sys.stderr)
@@ -99,4 +107,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    sys.argv[0] = PROGRAM
     raise SystemExit(main())

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from matplotlib.lines import Line2D
 
 from leogym.common.atomic import write_atomically
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 from leogym.evaluation.leobench.result import Estimate, Result, read_all
 from leogym.evaluation.leobench.version import PARTS, TIERS, Part, Tier
@@ -94,7 +95,8 @@ def write(folder: Path, out: Path) -> int:
     """Write the page from all results in ``folder``; return how many there are."""
     results = read_all(folder)
     if not results:
-        raise InputError(f"{folder}: holds no result: evaluate.py leobench ENTRY --out {folder} writes one")
+        command = leogym_command("leobench", "judge", "ENTRY", "--out", folder)
+        raise InputError(f"{folder}: holds no result: {command} writes one")
     write_atomically(out, render(results).encode())
     return len(results)
 

@@ -1,4 +1,7 @@
-"""``evaluate.py leobench ENTRY…``: judge entries and write their results."""
+"""``leogym leobench judge ENTRY…``: judge entries and write their results.
+
+``leogym evaluate leobench ENTRY…`` hands over to it.
+"""
 
 import argparse
 import sys
@@ -17,19 +20,28 @@ from leogym.evaluation.recorded.store import require_writable
 from leogym.evaluation.runs.backends import backend, require_no_programs
 from leogym.evaluation.runs.schemes import GROUPS
 
+PROGRAM = "leogym leobench judge"
+HELP = "judge entries and write one JSON file for each"
+EXAMPLES = ("cubic", "mine=runs/a/policy", "careful.py:Careful --split judge --seed 7")
 NEWEST = "v1"
 RUN_BYTES = 32_000_000
 """Memory that a run may need while it runs."""
 
 
-def parser(program: str) -> argparse.ArgumentParser:
-    """Return the parser of ``leobench``."""
-    found = OneLineParser(
-        prog=f"{program} leobench",
+def parser() -> argparse.ArgumentParser:
+    """Return the command line's parser."""
+    made = OneLineParser(
+        prog=PROGRAM,
         description="Judge entries by LeoBench and write one JSON file for each: see docs/leobench.md.",
-        examples=("cubic", "mine=runs/a/policy", "careful.py:Careful --split judge --seed 7"),
+        examples=EXAMPLES,
     )
-    add = found.add_argument
+    add_to(made)
+    return made
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the options to a parser."""
+    add = parser.add_argument
     add(
         "entries",
         nargs="+",
@@ -53,7 +65,6 @@ def parser(program: str) -> argparse.ArgumentParser:
         "--out", type=as_folder, default=Path("runs/leobench"), metavar="DIR", help="(default: runs/leobench)"
     )
     add("--keep", action="store_true", help="keep results in --out that this build would give again")
-    return found
 
 
 def _natural(text: str) -> int:
@@ -62,20 +73,24 @@ def _natural(text: str) -> int:
     return int(text)
 
 
-def run(arguments: Sequence[str], program: str) -> int:
-    """Run the command; print a line per failure, a table, and each file's path."""
-    options = parser(program).parse_args(arguments)
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line; see `carry_out`."""
+    return carry_out(parser().parse_args(arguments))
+
+
+def carry_out(options: argparse.Namespace) -> int:
+    """Judge the entries; print a line per failure, a table, and each file's path."""
     if (options.split == "judge") != (options.seed is not None):
-        raise InputError(f"{program} leobench: --seed: is needed for --split judge, and only for it")
+        raise InputError(f"{PROGRAM}: --seed: is needed for --split judge, and only for it")
     if options.backend != "simulator" and options.split == "judge":
-        raise InputError(f"{program} leobench: --backend {options.backend}: runs a part of dev, not of judge")
+        raise InputError(f"{PROGRAM}: --backend {options.backend}: runs a part of dev, not of judge")
     if not options.ray:
         require_at_a_time(options.jobs, "--jobs", RUN_BYTES)
     found = version.load(options.version)
     entries, left_out = entering.entrants(options.entries, found, backend(options.backend).schemes())
     names = [name for name, _ in entries]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"{program} leobench: {twice[0]}: two entries have this name; give NAME=ENTRY")
+        raise InputError(f"{PROGRAM}: {twice[0]}: two entries have this name; give NAME=ENTRY")
     if options.backend != "simulator":
         # Before all that asks for an image of the lab.
         require_no_programs({name: one.program for name, one in entries if one is not None and one.program})

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from leogym.common import digests, json_text
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError, one_line
 from leogym.common.strict import Probability, Range, Strict
 from leogym.evaluation.leobench.version import Part, Tier
@@ -171,7 +172,7 @@ def read(path: Path) -> Result:
         raise InputError(one_line(str(path), error)) from None
     digest = found.circumstances.sha256
     if digest is not None and not digests.is_intact(path.read_bytes(), digest):
-        again = f"evaluate.py leobench {found.entry.name} --out {path.parent}"
+        again = leogym_command("leobench", "judge", found.entry.name, "--out", path.parent)
         raise InputError(f"{path}: changed since it was written: delete it, and judge again: {again}")
     circumstances = found.circumstances.model_copy(update={"sha256": None})
     return found.model_copy(update={"circumstances": circumstances})

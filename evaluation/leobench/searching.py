@@ -1,4 +1,4 @@
-"""Search a program's numbers against "dev": ``python -m agents search``, which hands over to `run`."""
+"""Search a program's numbers against "dev": ``leogym agents search``, which hands over to `run`."""
 
 import argparse
 import json
@@ -17,6 +17,7 @@ from leogym.agents.search.grammar import Program
 from leogym.agents.training.run_folder import RunFolder
 from leogym.common import output_folder
 from leogym.common.cluster import joining
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 from leogym.evaluation.leobench import judging, scoring, split, version
 from leogym.evaluation.leobench.split import Split
@@ -117,7 +118,8 @@ def _end(
     evolving.export(program, last if better else start, folder, state["steps"])
     folder.write_summary({"dev": scores, "exported": "found" if better else "start", **state})
     print(f"dev: start {scores['start']:.1f}, found {scores['found']:.1f}")
-    print(f"policy: {folder.policy}\nevaluate.py leobench {options.out.name}={options.out}")
+    again = leogym_command("leobench", "judge", f"{options.out.name}={options.out}")
+    print(f"policy: {folder.policy}\n{again}")
     return 0
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError, printable
 
 DESCRIPTION, ROWS = "run.json", "runs.parquet"
@@ -31,7 +32,7 @@ def command_again(folder: Path, damaged: Path) -> str:
         if "--resume" not in words:
             words.append("--resume")
         return printable(shlex.join(words))
-    return f"leogym evaluate, the same names and options, --out {folder} --resume"
+    return f"{leogym_command('evaluate')}, the same names and options, --out {folder} --resume"
 
 
 def _recorded_commands(folder: Path, damaged: Path) -> Iterator[str]:

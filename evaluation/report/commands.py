@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
+from leogym.common.command_line import leogym_command
 from leogym.configs import suite as suites
 from leogym.configs.suite import Suite
 from leogym.evaluation.recorded.results import Results
@@ -20,19 +21,19 @@ def of_suite(results: Results, suite: Suite) -> str:
         files = [word for word in [*said, suite.source] if word.endswith((".yaml", ".yml"))]
         named = [word for word in files if Path(word).stem == name]
         name = (named or (files if len(files) == 1 else []) or [name])[0]
-    command = ["python", "evaluate.py", name]
+    options: list[str] = []
     if "--schemes" in said[:-1]:
-        command += ["--schemes", said[said.index("--schemes") + 1]]
+        options += ["--schemes", said[said.index("--schemes") + 1]]
     elif suite.tests_schemes:
-        command += ["--schemes", ",".join(_tested(results, suite))]
+        options += ["--schemes", ",".join(_tested(results, suite))]
     if (backend := config.get("backend", "simulator")) != "simulator":
-        command += ["--backend", str(backend)]
+        options += ["--backend", str(backend)]
     if config.get("repeats"):
-        command += ["--repeats", str(config["repeats"])]
-    command += [f"--{name}" for name in ("quick", "spot") if config.get(name)]
+        options += ["--repeats", str(config["repeats"])]
+    options += [f"--{name}" for name in ("quick", "spot") if config.get(name)]
     if (seed := results.description["seed"]) != 1:
-        command += ["--seed", str(seed)]
-    return shlex.join(command)
+        options += ["--seed", str(seed)]
+    return leogym_command("evaluate", name, *options)
 
 
 def _arguments(command: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The tables that ``evaluate.py`` prints: all headline metrics, split to fit the terminal."""
+"""The tables that ``leogym evaluate`` prints: all headline metrics, split to fit the terminal."""
 
 import sys
 from collections.abc import Sequence

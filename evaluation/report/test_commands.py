@@ -23,8 +23,8 @@ def told(suite: Suite, command: str, schemes: list[str], seed: int = 1, **config
 
 def test_a_suites_own_schemes_and_what_papers_add_are_spelled_out() -> None:
     suite = suites.load("leo-single")
-    found = told(suite, "python evaluate.py papers --out runs/papers", ["bbr3", "cubic"])
-    assert found == "python evaluate.py leo-single --schemes bbr3,cubic"
+    found = told(suite, "leogym evaluate papers --out runs/papers", ["bbr3", "cubic"])
+    assert found == "leogym evaluate leo-single --schemes bbr3,cubic"
 
 
 def test_schemes_with_policies_of_ones_own_stay_as_they_were_given() -> None:
@@ -32,12 +32,12 @@ def test_schemes_with_policies_of_ones_own_stay_as_they_were_given() -> None:
     for written in (f"--schemes {given}", f"--schemes={given}"):
         command = f"python evaluate.py leo-pair leo-single {written} --resume --out runs/x"
         found = told(suites.load("leo-single"), command, ["cubic", "mine"])
-        assert found == f"python evaluate.py leo-single --schemes {given}"
+        assert found == f"leogym evaluate leo-single --schemes {given}"
 
 
 def test_backend_repeats_seed_and_cuts_are_kept() -> None:
     config = {"backend": "lab", "repeats": 2, "quick": True, "spot": False}
-    found = told(suites.load("leo-single"), "python evaluate.py leo-single", ["reno"], 7, **config)
+    found = told(suites.load("leo-single"), "leogym evaluate leo-single", ["reno"], 7, **config)
     assert found.endswith("--schemes reno --backend lab --repeats 2 --quick --seed 7")
 
 
@@ -46,4 +46,4 @@ def test_a_file_of_ones_own_is_called_as_it_was(tmp_path: Path, file: str) -> No
     path = tmp_path / file
     path.write_text(OWN + "  flows: [{scheme: cubic, route: [l]}]\n")
     found = told(suites.load(str(path)), f"python evaluate.py leo-single {path} --quick", ["cubic"])
-    assert found == f"python evaluate.py {path}"
+    assert found == f"leogym evaluate {path}"

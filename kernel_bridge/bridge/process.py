@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from leogym.common.errors import InputError
+from leogym.common.extras import install
 from leogym.kernel_bridge.bridge.client import Bridge
 
 
@@ -24,7 +25,7 @@ def program() -> str | None:
 def missing() -> str | None:
     """Return in one line what this machine lacks for a bridge, or None."""
     if (path := program()) is None:
-        return "leo-bridge: is not installed: `make kernel` in a clone of the repository builds it"
+        return f"leo-bridge: is not installed: {install('kernel')}, or make kernel in a clone"
     check = subprocess.run([path, "check"], capture_output=True, text=True, check=False)
     lacks = [line.removeprefix("NO").strip() for line in check.stdout.splitlines() if line.startswith("NO")]
     return f"leo-bridge: {lacks[0]}" if lacks else None

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from leogym.common import home
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.inside.preparation import SOURCES
@@ -26,6 +27,7 @@ from leogym.kernel_bridge.lab.modules import with_dependencies
 from leogym.kernel_bridge.lab.packages import SHELL, Packages
 
 _SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")
+BUILD = leogym_command("lab", "build")
 MM_LEO, BRIDGE = "mm-leo", "leo-bridge"  # optional, built by `make setup` and `make kernel`
 _INIT = SOURCES / "init"
 _C_SOURCES = tuple(
@@ -78,9 +80,9 @@ def latest() -> Image:
     try:
         found = _load(cache() / (cache() / "latest").read_text().strip())
     except OSError:
-        raise InputError("lab: no image yet: python -m kernel_bridge lab build") from None
+        raise InputError(f"lab: no image yet: {BUILD}") from None
     if found.manifest.get("project_sha256") != _project(found.manifest["files"]):
-        raise InputError("lab: the project has changed since its image: python -m kernel_bridge lab build")
+        raise InputError(f"lab: the project has changed since its image: {BUILD}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""``python -m kernel_bridge lab check|build|run SCENARIO``."""
+"""``leogym lab check|build|run SCENARIO``."""
 
 from __future__ import annotations
 
@@ -7,27 +7,40 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from leogym.common import output_folder
 from leogym.common.atomic import write_atomically
-from leogym.common.errors import InputError
+from leogym.common.command_line import OneLineParser
+from leogym.common.errors import InputError, reports_input_errors
 from leogym.configs import scenario
 from leogym.kernel_bridge.lab import image, links, machine, virtual_run
 from leogym.results.measurement import Measurement
 from leogym.traces.path import cache
 
+PROGRAM = "leogym lab"
+HELP = "run scenarios on a stock Linux kernel in virtual time"
+EXAMPLES = ("check", "build", "run SCENARIO.yaml --seed 2")
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add ``lab`` and its subcommands to a command line."""
-    lab = commands.add_parser(
-        "lab",
-        help="a stock Linux kernel in virtual time",
-        examples=("check", "build", "run SCENARIO.yaml --seed 2"),
-    )
-    does = lab.add_subparsers(dest="lab", required=True, metavar="check|build|run")
+
+def parser() -> OneLineParser:
+    """Return the command line's parser."""
+    made = OneLineParser(prog=PROGRAM, description="A stock Linux kernel in virtual time.", examples=EXAMPLES)
+    add_to(made)
+    return made
+
+
+@reports_input_errors
+def main() -> int:
+    """Run the process's command line."""
+    print("\n".join(carry_out(parser().parse_args())))
+    return 0
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands to a parser."""
+    does = parser.add_subparsers(dest="lab", required=True, metavar="check|build|run")
     does.add_parser(
         "check", help="report what this machine lacks, and the image's kernel and schemes", examples=("",)
     )

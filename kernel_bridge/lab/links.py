@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.common.errors import InputError
+from leogym.common.extras import install
 from leogym.configs.queue import Queue
 from leogym.kernel_bridge.inside.session import MARKS, Wire
 from leogym.kernel_bridge.lab import image, qemu
@@ -68,10 +69,8 @@ class LeoInGuest(LeoLinks):
         if (lack := missing()) is not None:
             return lack
         if f"bin/{image.MM_LEO}" not in image.latest().manifest["files"]:
-            return (
-                "lab: the image has no mm-leo: pip install 'leogym[kernel]', or make setup in a clone; "
-                "then leogym bridge lab build"
-            )
+            remedy = f"{install('kernel')}, or make setup in a clone; then {image.BUILD}"
+            return f"lab: the image has no mm-leo: {remedy}"
         return None
 
     def programs(self) -> list[Path]:

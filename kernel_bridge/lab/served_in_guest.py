@@ -6,10 +6,11 @@ Policies go into the guest with the run; `kernel_bridge.inside.guest_bridge` sta
 from collections.abc import Mapping
 from pathlib import Path
 
+from leogym.common.extras import install
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host.schemes import OURS
 from leogym.kernel_bridge.inside.session import Role, ServedResult, ServedSession
-from leogym.kernel_bridge.lab.image import BRIDGE, Image
+from leogym.kernel_bridge.lab.image import BRIDGE, BUILD, Image
 from leogym.kernel_bridge.lab.initramfs import File
 from leogym.kernel_bridge.runner import served_flows
 from leogym.kernel_bridge.runner.plan import Plan
@@ -20,7 +21,9 @@ Policies = Mapping[str, Mapping[str, bytes]]  # the files of each scheme's polic
 def missing(image: Image) -> str | None:
     """Return in one line why leo-bridge cannot run in an image's guest, or None."""
     if f"bin/{BRIDGE}" not in image.manifest["files"]:
-        return "lab: the image has no leo-bridge: run make kernel in a clone, then leogym bridge lab build"
+        return (
+            f"lab: the image has no leo-bridge: {install('kernel')}, or make kernel in a clone; then {BUILD}"
+        )
     if not image.manifest["btf"]:
         return (
             f"lab: Linux {image.manifest['kernel']} has no type information (BTF), which leo-bridge needs: "

@@ -145,7 +145,7 @@ def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[
         if scheme not in of_kernel(image.latest()):
             raise InputError(
                 f"{scenario.name}: --backend {links.NAME}: {scheme}: the image's kernel has another version "
-                "of BBR: python -m kernel_bridge lab build; for bbr3 with --kernel"
+                f"of BBR: {image.BUILD}; for bbr3 with --kernel"
             )
     needing = sorted(named & {*bridge_process.SCHEMES, *policies})
     if needing and (lack := served_in_guest.missing(image.latest())) is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leogym.common.errors import InputError
+from leogym.common.extras import install
 
 NAME = "mm-leo"
 
@@ -59,8 +60,4 @@ def program() -> Path | None:
 
 def missing() -> str | None:
     """Return one line that says the program is missing, or None."""
-    return (
-        None
-        if program()
-        else "mm-leo is not installed: pip install 'leogym[kernel]', or make setup in a clone"
-    )
+    return None if program() else f"mm-leo is not installed: {install('kernel')}, or make setup in a clone"

@@ -1,4 +1,4 @@
-"""``python -m kernel_bridge tunnel run|read``."""
+"""``leogym bridge tunnel run|read``."""
 
 import argparse
 import json

@@ -43,11 +43,11 @@ BENCHES = {
     "suite": Bench("`leo-single` for twenty schemes"),
     "cores": Bench("share of two cores that training uses"),
     "engines": Bench(
-        "whether the engines learn equally well", program=("agents.engines.bench", "--seeds", "3")
+        "whether the engines learn equally well", program=("agents", "bench-engines", "--seeds", "3")
     ),
     "training": Bench(
         "whether training for minutes pays",
-        program=("agents.astraea.bench", "--minutes", "4", "--seeds", "3"),
+        program=("agents", "bench-learning", "--minutes", "4", "--seeds", "3"),
     ),
 }
 
@@ -60,7 +60,7 @@ def rows(name: str, peers: Sequence[peer.Peer] = ()) -> Iterator[Row]:
 def run(name: str, peers: Sequence[peer.Peer] = ()) -> bool:
     """Print a benchmark's rows as they come; return whether it ran and all bars hold."""
     if program := BENCHES[name].program:
-        return subprocess.run([sys.executable, "-m", *program], check=False).returncode == 0
+        return subprocess.run([sys.executable, "-m", "leogym", *program], check=False).returncode == 0
     holds = True
     try:
         for row in rows(name, peers):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from leogym.common import yaml_text
-from leogym.common.command_line import number
+from leogym.common.command_line import leogym_command, number
 from leogym.common.errors import InputError
 from leogym.common.output_file import whole_file, write_file
 from leogym.traces.capacity import terminal
@@ -116,7 +115,8 @@ def run(arguments: argparse.Namespace) -> int:
             )
     if arguments.out is not None:
         _write(fitted.terminal, arguments, int(fitted_slots.sum()))
-        print(f"\n{arguments.out}: python -m traces synth starlink --model {shlex.quote(str(arguments.out))}")
+        again = leogym_command("traces", "synth", "starlink", "--model", arguments.out)
+        print(f"\n{arguments.out}: {again}")
     if arguments.picture is not None:
         from leogym.traces.calibrate import figure
 
@@ -145,7 +145,7 @@ def _values(values: Sequence[float]) -> str:
 
 
 def _write(fitted: terminal.Terminal, arguments: argparse.Namespace, slots: int) -> None:
-    words = ["python", "-m", "traces", "calibrate", *arguments.data, "--out", str(arguments.out)]
+    words = [*arguments.data, "--out", str(arguments.out)]
     if arguments.hold_out:
         words.append("--hold-out")
     for flag in ("reattach_s", "reattach_phase_s"):
@@ -159,7 +159,7 @@ def _write(fitted: terminal.Terminal, arguments: argparse.Namespace, slots: int)
     tree = fitted.model_dump()
     tree["about"] = f"fitted to {slots} slots of {', '.join(Path(name).name for name in arguments.data)}"
     tree["sources"] = {
-        "command": shlex.join(words),
+        "command": leogym_command("traces", "calibrate", *words),
         "data": "; ".join(f"{name} {cache.sha256(name)}" for name in arguments.data),
         "not fitted": f"as in {arguments.model}",
     }

@@ -1,6 +1,6 @@
 """Parameters of a Starlink terminal's path, for the model ``starlink``, as data.
 
-``data/terminals`` has a YAML file per place and year, with a source per number; `python -m traces calibrate`
+``data/terminals`` has a YAML file per place and year, with a source per number; `leogym traces calibrate`
 writes such a file from a user's own measurements.
 
 A distribution is a table of its values at evenly spaced probabilities from 0 to 1; between them it is even.
@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from leogym.common import yaml_text
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError, one_line
 from leogym.common.nearest import suggest_names
 from leogym.common.strict import Probability, Range, Strict
@@ -138,7 +139,7 @@ def load(name_or_file: str) -> Terminal:
     if not path.is_file():
         raise InputError(
             f"model: {name_or_file!r}: neither a file nor a known terminal "
-            f"{suggest_names(name_or_file, known, 'leogym traces list')}"
+            f"{suggest_names(name_or_file, known, leogym_command('traces', 'list'))}"
         )
     return read(path)
 

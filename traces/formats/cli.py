@@ -1,11 +1,11 @@
 """The subcommands ``export`` and ``import``, and ``check`` for other tools' logs."""
 
 import argparse
-import shlex
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 from leogym.common.strict import Range
 from leogym.traces.formats import exporting, importing, plausible, registry, starlink_csv
@@ -142,7 +142,7 @@ def _options(form: str, values: dict[str, Any]) -> Options:
 
 def run_import(arguments: argparse.Namespace) -> int:
     """Run ``import``. Notes and warnings go to standard error."""
-    words = ["python", "-m", "traces", "import", str(arguments.file), "--format", arguments.format]
+    words = [str(arguments.file), "--format", arguments.format]
     values = {}
     for option in _OPTIONS:
         value = getattr(arguments, option.name)
@@ -153,7 +153,7 @@ def run_import(arguments: argparse.Namespace) -> int:
         arguments.file,
         arguments.format,
         _options(arguments.format, values),
-        shlex.join(words),
+        leogym_command("traces", "import", *words),
         arguments.out,
     )
     for line in warnings:

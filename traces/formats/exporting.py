@@ -1,11 +1,11 @@
 """Export path traces as folders in other tools' formats, with a sidecar of what a format cannot express."""
 
 import json
-import shlex
 import shutil
 import tempfile
 from pathlib import Path
 
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 from leogym.common.output_file import whole_file
 from leogym.traces.formats import series as rows
@@ -35,9 +35,7 @@ def export(name_or_file: str, kind: str, out: Path) -> list[str]:
     sidecar = {
         "format": f"leogym-export-{kind}",
         "version": 1,
-        "command": shlex.join(
-            ["python", "-m", "traces", "export", name_or_file, "--format", kind, "--out", "DIR"]
-        ),
+        "command": leogym_command("traces", "export", name_or_file, "--format", kind, "--out", "DIR"),
         "trace": json.loads(trace.metadata),
         "trace_sha256": cache.sha256(name_or_file),
         "period_s": series.period_ns / 1e9,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from leogym.common import text_file, yaml_text
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError, one_line
 from leogym.common.nearest import suggest_names
 from leogym.common.strict import Range, Strict
@@ -283,7 +284,7 @@ def load(name_or_file: str) -> Constellation:
     else:
         raise InputError(
             f"constellation: {name_or_file!r}: neither a file nor a known constellation "
-            f"{suggest_names(name_or_file, known, 'leogym traces list')}"
+            f"{suggest_names(name_or_file, known, leogym_command('traces', 'list'))}"
         ) from None
     satellites = _read(path)
     if satellites is not None:

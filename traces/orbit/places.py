@@ -5,12 +5,13 @@ from functools import cache
 
 from pydantic import ValidationError
 
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError, one_line
 from leogym.common.nearest import folded, suggest_names
 from leogym.traces.orbit import ground
 from leogym.traces.orbit.ground import Site
 
-LISTED_BY = "leogym traces list CITY"
+LISTED_BY = leogym_command("traces", "list", "CITY")
 """The command that finds cities by a part of their names."""
 _SHORT = 3
 """Keys up to this length are those of the best known cities, whose names win over others'."""

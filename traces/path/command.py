@@ -1,7 +1,6 @@
 """The canonical command line of a spec."""
 
-import shlex
-
+from leogym.common.command_line import leogym_command
 from leogym.traces.capacity.settings import FLAGS as CONDITIONS_FLAGS
 from leogym.traces.orbit import ground, places
 from leogym.traces.path import named_paths
@@ -36,7 +35,7 @@ def place(site: ground.Site) -> str:
 
 def canonical(spec: PathSpec) -> str:
     """Return the shortest command that builds ``spec``, without its output file."""
-    words = ["python", "-m", "traces", "build"]
+    words = []
     if named_paths.is_named(spec.name):
         default = named_paths.spec(spec.name)
         words.append(spec.name)
@@ -45,7 +44,7 @@ def canonical(spec: PathSpec) -> str:
         # The = keeps argparse from taking a negative latitude for a flag.
         words += [f"--from={place(spec.from_site)}", f"--to={place(spec.to_site)}"]
     words += flags(spec, default)
-    return shlex.join(words)
+    return leogym_command("traces", "build", *words)
 
 
 def flags(spec: PathSpec, default: PathSpec) -> list[str]:

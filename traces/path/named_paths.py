@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Literal
 
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 from leogym.common.nearest import suggest_names
 from leogym.traces.orbit import constellation, places
 from leogym.traces.orbit.legs import FLAT
 from leogym.traces.path.spec import PathSpec
 
-LISTED_BY = "leogym traces list"
+LISTED_BY = leogym_command("traces", "list")
 """The command that lists all paths, constellations and cities."""
 
 _PAIRS = {

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from leogym.common import yaml_text
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 from leogym.common.output_file import write_file
 from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, line
@@ -101,7 +101,7 @@ def pairs(first: str, second: str, fields: dict[str, Any]) -> Pairs:
 
 
 def add_arguments(parser: argparse.ArgumentParser, number: Callable[[str], float]) -> None:
-    """Add the arguments of ``python -m traces shared``; ``number`` is the argparse type of numbers."""
+    """Add the arguments of ``leogym traces shared``; ``number`` is the argparse type of numbers."""
     parser.add_argument("first", metavar="A", help="a named path, or FROM,TO: cities or LAT,LON")
     parser.add_argument("second", metavar="B")
     parser.add_argument("--constellation", metavar="NAME|FILE", help=CONSTELLATION_HELP)
@@ -196,7 +196,7 @@ def command_line(wanted: Pairs) -> str:
         to_site=first.to_site,
         duration_s=DEFAULT_DURATION_S,
     )
-    return shlex.join(["python", "-m", "traces", "shared", *command.flags(first, default), *dashes, *words])
+    return leogym_command("traces", "shared", *command.flags(first, default), *dashes, *words)
 
 
 def scenario(wanted: Pairs, sharing: Sharing, traces: dict[str, str], scheme: str) -> dict[str, Any]:

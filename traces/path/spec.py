@@ -31,7 +31,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class PathSpec(ConditionsSpec):
-    """A path to build. `python -m traces build` has a flag for every field."""
+    """A path to build. `leogym traces build` has a flag for every field."""
 
     name: str
     from_site: Site

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from pydantic import ValidationError, model_validator
 
 from leogym.common import output_folder
-from leogym.common.command_line import number
+from leogym.common.command_line import leogym_command, number
 from leogym.common.errors import InputError, one_line
 from leogym.common.nearest import suggest_names
 from leogym.common.output_file import whole_file
@@ -80,7 +79,7 @@ _FLAGS = {
 
 
 class SynthSpec(Strict):
-    """Parameters of a trace without an orbit. `python -m traces synth` has a flag for every field."""
+    """Parameters of a trace without an orbit. `leogym traces synth` has a flag for every field."""
 
     name: str
     """One of `PRESETS`."""
@@ -187,12 +186,12 @@ def named(text: str) -> SynthSpec | None:
 def command(spec: SynthSpec) -> str:
     """Return the shortest command that builds ``spec``'s trace, without its output file."""
     preset = parse({"name": spec.name}, spec.name)
-    words = ["python", "-m", "traces", "synth", spec.name]
+    words = [spec.name]
     for field, flag in _FLAGS.items():
         value = getattr(spec, field)
         if value != getattr(preset, field):
             words += [flag, ",".join(f"{v:.12g}" for v in value) if isinstance(value, tuple) else f"{value}"]
-    return shlex.join(words)
+    return leogym_command("traces", "synth", *words)
 
 
 def models(spec: SynthSpec) -> dict[str, Model]:

@@ -68,12 +68,12 @@ def test_a_build_without_an_epoch_is_at_the_elements_own_and_its_command_says_so
     assert about["epoch"] == "2026-11-16T12:00:00Z"
     assert about["elements"]["satellites"] == 528
     assert about["elements"]["first_epoch"] == about["elements"]["last_epoch"] == about["epoch"]
-    assert _run(monkeypatch, *about["command"].split()[3:], "--out", again) == 0
+    assert _run(monkeypatch, *about["command"].split()[2:], "--out", again) == 0
     assert again.read_bytes() == out.read_bytes()
     # The file of another day does not move the trace.
     file.write_text(catalogues.as_json([own | {"EPOCH": "2026-11-18T12:00:00"} for own in WALKER]))
     capsys.readouterr()
-    assert _run(monkeypatch, *about["command"].split()[3:], "--out", again) == 0
+    assert _run(monkeypatch, *about["command"].split()[2:], "--out", again) == 0
     assert capsys.readouterr().err.startswith(f"note: {file}: the build is 2.0 to 2.0 days")
     assert _metadata(again)["epoch"] == "2026-11-16T12:00:00Z"
 

@@ -43,14 +43,12 @@ def test_the_first_line_says_how_to_build_the_trace_again(tmp_path):
     wanted = _short(start_s=5.0, min_elevation_deg=30.0)
     path_trace.write(wanted, tmp_path / "x.csv")
     metadata = json.loads((tmp_path / "x.csv").read_text().partition("\n")[0].removeprefix("# "))
-    assert metadata["command"] == (
-        "python -m traces build sd-ny-bp --min-elevation 30 --start 5 --duration 40"
-    )
+    assert metadata["command"] == ("leogym traces build sd-ny-bp --min-elevation 30 --start 5 --duration 40")
     assert (metadata["format"], metadata["version"]) == ("leogym-path-trace", 2)
     assert metadata["from"] == {"name": "San Diego", "lat_deg": 32.7157, "lon_deg": -117.1647}
     assert metadata["reattach_s"] == 15
     assert metadata["off_grid_handovers_s"] == []
-    again = _spec(parser().parse_args(metadata["command"].split()[3:]))
+    again = _spec(parser().parse_args(metadata["command"].split()[2:]))
     path_trace.write(again, tmp_path / "again.csv")
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "x.csv").read_bytes()
 
@@ -69,9 +67,9 @@ def test_the_command_of_a_path_without_a_name_has_its_places():
     wanted = _spec(parser().parse_args(words))
     text = command.canonical(wanted)
     assert text == (
-        "python -m traces build --from=-1.5,2.0 --to=ny --attach shortest --epoch 2024-04-30T22:00:00Z"
+        "leogym traces build --from=-1.5,2.0 --to=ny --attach shortest --epoch 2024-04-30T22:00:00Z"
     )
-    assert _spec(parser().parse_args(text.split()[3:])) == wanted
+    assert _spec(parser().parse_args(text.split()[2:])) == wanted
 
 
 def test_the_summary_counts_what_is_in_the_file(tmp_path):
@@ -188,7 +186,7 @@ def test_a_named_path_may_be_had_over_another_constellation(tmp_path):
     metadata = json.loads((tmp_path / "x.csv").read_text().splitlines()[0].removeprefix("# "))
     assert metadata["constellation"] == "starlink-leoem"
     assert metadata["min_elevation_deg"] == 40.0
-    assert metadata["command"] == "python -m traces build sd-ny-bp@starlink-leoem --duration 40"
+    assert metadata["command"] == "leogym traces build sd-ny-bp@starlink-leoem --duration 40"
     with pytest.raises(InputError, match=r"'sd-ny-bp@nowhere': no such constellation .*leogym traces list"):
         traces.load("sd-ny-bp@nowhere")
 

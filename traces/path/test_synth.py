@@ -150,7 +150,7 @@ def test_a_fast_starlink_carries_five_times_as_much_in_the_same_frames(tmp_path)
     fast = _trace(_made(_spec("starlink-fast", duration_s=40.0), tmp_path))
     assert fast.time_ns.tolist() == slow.time_ns.tolist()
     assert fast.uplink_bps == pytest.approx(5 * slow.uplink_bps, abs=5)
-    assert json.loads(fast.metadata)["command"] == "python -m traces synth starlink-fast --duration 40.0"
+    assert json.loads(fast.metadata)["command"] == "leogym traces synth starlink-fast --duration 40.0"
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_the_command_in_the_metadata_makes_the_same_bytes(fields, tmp_path, monk
     data = _made(synth.parse(fields, "here"), tmp_path)
     words = shlex.split(json.loads(_trace(data).metadata)["command"])
     out = tmp_path / "again.csv"
-    assert _run(monkeypatch, *words[3:], "--out", out) == 0
+    assert _run(monkeypatch, *words[2:], "--out", out) == 0
     assert out.read_bytes() == data
 
 
@@ -257,7 +257,7 @@ def test_the_metadata_of_a_path_has_its_conditions_and_the_command_that_builds_t
     known = json.loads(_trace(data).metadata)
     assert (known["seed"], known["capacity"]["model"], known["rain"]["rain"]) == (5, "starlink", "30")
     out = tmp_path / "again.csv"
-    assert _run(monkeypatch, *shlex.split(known["command"])[3:], "--out", out) == 0
+    assert _run(monkeypatch, *shlex.split(known["command"])[2:], "--out", out) == 0
     assert out.read_bytes() == data
     assert _built(tmp_path, **{**fields, "seed": 6}) != data
 
@@ -324,7 +324,7 @@ def test_directions_are_made_apart_and_the_rest_stays_as_it_is(tmp_path):
     assert np.array_equal(apart.up_connected, alike.connected)
     assert apart.down_connected.all()
     assert apart.event == alike.event
-    words = parser().parse_args(synth.command(wanted).split()[3:])
+    words = parser().parse_args(synth.command(wanted).split()[2:])
     fields = {field: getattr(words, field) for field in ("name", *synth._FLAGS)}
     assert synth.parse(fields, "x") == wanted
 

@@ -1,6 +1,6 @@
 //! Plays the project's netem-trace exports with netem-trace and compares them row by row with the path trace.
 //!
-//! `python -m traces export trace.csv --format netem-trace` writes the JSON; a Python test checks that.
+//! `leogym traces export trace.csv --format netem-trace` writes the JSON; a Python test checks that.
 
 use std::time::Duration;
 

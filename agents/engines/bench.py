@@ -1,14 +1,14 @@
-"""Check that the engines learn the same specification equally well: ``python -m agents.engines.bench``.
+"""Check that the engines learn the same specification equally well: ``leogym agents bench-engines``.
 
 PPO of Stable-Baselines3, PPO of RLlib and the native TD3 learn Astraea's observation, action and reward on
 one flow over a small static link. All policies are evaluated on the same held-out scenarios.
 """
 
-import argparse
 import contextlib
 import json
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from leogym.agents.training import registry
 from leogym.agents.training.rollout import evaluate_policy
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import build
-from leogym.common.errors import reports_input_errors
 from leogym.results.intervals import Interval, interval
 
 EPISODES = 16
@@ -62,25 +61,12 @@ def spread(mean: Interval) -> dict[str, Any]:
     return {"n": mean.n, "ci": [round(mean.low, 5), round(mean.high, 5)]}
 
 
-def positive(text: str) -> int:
-    """Parse a whole number above 0 for argparse."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text}: must be a whole number above 0")
-    return int(text)
-
-
-@reports_input_errors
-def main() -> int:
+def compare(seeds: int, steps: int, engines: Sequence[str]) -> int:
     """Print a line for each engine; return 1 if one does not agree with the best."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=positive, default=3, help="per engine; an interval needs two")
-    parser.add_argument("--steps", type=int, default=60_000)
-    parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=list(ENGINES))
-    flags = parser.parse_args()
     torch.set_num_threads(1)
     found = {}
-    for engine in flags.engines:
-        rewards = [earned(engine, seed, flags.steps) for seed in range(1, flags.seeds + 1)]
+    for engine in engines:
+        rewards = [earned(engine, seed, steps) for seed in range(1, seeds + 1)]
         found[engine] = (interval(rewards, seed=0), rewards)
     best, _ = max(found.values(), key=lambda pair: pair[0].mean)
     agree = True
@@ -100,7 +86,3 @@ def main() -> int:
         }
         print(json.dumps(line), flush=True)
     return 0 if agree else 1
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

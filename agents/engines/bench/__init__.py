@@ -1,1 +1,0 @@
-"""``python -m agents.engines.bench``: compare the engines on the same specification."""
