@@ -100,7 +100,8 @@ class Run:
         """Set up the network and the run's programs."""
         preparation.prepare_network()
         preparation.mount_private(self.private)
-        preparation.wrap_iptables(self.private)
+        if self.session["iptables"]:
+            preparation.wrap_iptables(self.private)
         preparation.make_forwarding(self.private)
         for program in self.session["programs"]:
             preparation.make_setuid(self.private, Path(program))

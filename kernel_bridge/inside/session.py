@@ -83,6 +83,7 @@ class RunSession(TypedDict):
 
     private: str  # mount point for the run's own programs
     programs: list[str]  # the shells' programs, to copy there and make setuid root
+    iptables: bool  # whether the shells start iptables
     folder: str  # working directory of the shells
     result: str  # file for the `RunResult`
     told: int  # descriptor to which the run's start is written

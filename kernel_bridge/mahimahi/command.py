@@ -22,9 +22,8 @@ from leogym.kernel_bridge.inside.session import CommandSession
 from leogym.kernel_bridge.mahimahi.shell import Link, Shell, chain
 from leogym.kernel_bridge.shell import Leo, leo
 
+_SHELLS = {"mm-link": "scripts/mahimahi.sh installs mahimahi", "iptables": "install iptables"}
 _PROGRAMS = {
-    "mm-link": "scripts/mahimahi.sh installs mahimahi",
-    "iptables": "install iptables",
     "cc": "install a C compiler",
     "ip": "install iproute2",
     "unshare": "install util-linux",
@@ -53,9 +52,12 @@ class Finished:
     stderr: str = field(repr=False)
 
 
-def missing(user: str = "mahimahi") -> str | None:
-    """Return one line that says what this machine lacks for `run`, or None; it begins with ``user``."""
-    for program, remedy in _PROGRAMS.items():
+def missing(user: str = "mahimahi", *, shells: bool = True) -> str | None:
+    """Return one line that says what this machine lacks for `run`, or None; it begins with ``user``.
+
+    Without ``shells`` it is what the private namespaces need, in which no shell of mahimahi runs.
+    """
+    for program, remedy in ((_SHELLS if shells else {}) | _PROGRAMS).items():
         if shutil.which(program, path=PATH) is None:
             return f"{user}: {program} is not installed: {remedy}"
     if os.geteuid() != 0:

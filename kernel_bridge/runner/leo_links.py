@@ -24,12 +24,13 @@ class LeoLinks:
     """One ``mm-leo`` per link."""
 
     name = "kernel"
+    calls_iptables = False
 
     def missing(self) -> str | None:
         """Return what this machine lacks, in one line, or None."""
         if (lack := mm_leo.missing()) is not None:
             return f"{self.name}: {lack}"
-        return mahimahi.missing(self.name)
+        return mahimahi.missing(self.name, shells=False)
 
     def programs(self) -> list[Path]:
         """Return the path of mm-leo."""

@@ -72,6 +72,8 @@ class Backend(Protocol):
     """A kind of shell that emulates links."""
 
     name: str
+    calls_iptables: bool
+    """Whether the shells start iptables, which needs a stand-in that runs as root."""
 
     def missing(self) -> str | None:
         """Return what this machine lacks, in one line, or None."""

@@ -41,6 +41,7 @@ class MahimahiLinks:
     """mahimahi's shells."""
 
     name = "mahimahi"
+    calls_iptables = True
 
     def missing(self) -> str | None:
         """Return what this machine lacks, in one line, or None."""

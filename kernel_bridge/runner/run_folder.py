@@ -89,6 +89,7 @@ def describe(
     session: RunSession = {
         "private": str(places.private),
         "programs": [str(program) for program in backend.programs()],
+        "iptables": backend.calls_iptables,
         "folder": str(work),
         "result": str(root / "result.json"),
         "told": told,
