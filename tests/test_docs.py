@@ -387,9 +387,7 @@ def test_a_rule_in_python_is_evaluated_as_its_page_says(
 ) -> None:
     (tmp_path / "aimd.py").write_text(block(MY_SCHEME, "python", "class Aimd"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    words = documented(
-        "leogym evaluate leo-single --quick --schemes cubic,aimd=aimd.py:Aimd --out runs/aimd"
-    )
+    words = documented("leogym evaluate leo-single --quick --schemes cubic,aimd=aimd.py:Aimd --out runs/aimd")
     run(["static-100" if word == "leo-single" else word for word in words], monkeypatch)
     utilization = dict(evaluation.load("runs/aimd").runs.select("scheme", "normalized_goodput").iter_rows())
     assert utilization.keys() == {"cubic", "aimd"}
