@@ -12,7 +12,7 @@ const SETTINGS: [&str; 4] = ["TARGET", "PROFILE", "OPT_LEVEL", "CARGO_ENCODED_RU
 fn main() {
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
-    for folder in entries(&root.join("core")) {
+    for folder in entries(&root.join("core")).into_iter().filter(|path| path.is_dir()) {
         files.extend(
             [folder.join("Cargo.toml"), folder.join("build.rs")].into_iter().filter(|file| file.exists()),
         );
