@@ -35,9 +35,17 @@ _TYPE_NAMES = {
 
 
 def one_line(source: str, error: ValidationError) -> str:
-    """Return a pydantic ``error`` as ``source: field: rule`` of the first violation, and how many more."""
+    """Return a pydantic ``error`` as ``source: field: rule`` of the first violation, and how many more.
+
+    If the first field is missing, the line names all missing fields next to it.
+    """
     first, *further = error.errors(include_url=False)
     field = ".".join(str(part)[:MAX_VALUE_CHARACTERS] for part in first["loc"]) or "(whole file)"
+    if first["type"] == "missing":
+        place = first["loc"][:-1]
+        missing = [other for other in further if other["type"] == "missing" and other["loc"][:-1] == place]
+        field = ", ".join([field, *(str(other["loc"][-1]) for other in missing)])
+        further = [other for other in further if other not in missing]
     rule = first["msg"].removeprefix("Value error, ")
     if (type_name := _TYPE_NAMES.get(first["type"])) is not None:
         rule = f"must be {type_name}, not {shortened(first['input'])}"

@@ -174,7 +174,7 @@ def _spec(arguments: argparse.Namespace) -> spec.PathSpec:
     if not all(ends):
         raise InputError("build: give a named path, or both --from and --to")
     origin, destination = places.parse(ends[0], "--from"), places.parse(ends[1], "--to")
-    return spec.parse({"name": "path", "from_site": origin, "to_site": destination, **fields}, "build")
+    return spec.parse({"name": spec.UNNAMED, "from_site": origin, "to_site": destination, **fields}, "build")
 
 
 def _build_all(arguments: argparse.Namespace) -> int:
@@ -204,6 +204,8 @@ def _build(arguments: argparse.Namespace) -> int:
     ):
         summary = path_trace.write(wanted, out, shown.advance)
     print(f"{out}: {summary}")
+    if summary.detour is not None:
+        print(summary.detour, file=sys.stderr)
     return 0
 
 

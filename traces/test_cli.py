@@ -1,10 +1,12 @@
 import sys
 
+import leosim
 import pytest
 
 from leogym.common.errors import reports_input_errors
 from leogym.traces.__main__ import main
 from leogym.traces.path import named_paths, path_trace
+from leogym.traces.plot import figure
 
 SHORT = ["--duration", "30"]
 
@@ -66,6 +68,28 @@ def test_check_reads_a_trace_that_a_spreadsheet_saved_and_names_its_lines(monkey
     file.write_bytes(file.read_bytes().replace(b"0;20,5", b"0;220,5"))
     assert _run(monkeypatch, "check", file) == 1
     assert capsys.readouterr().err.startswith(f"{file}:4: delay_ms: falls faster than time runs")
+
+
+def test_a_path_that_takes_a_long_way_around_names_the_reason_and_the_option(monkeypatch, capsys, tmp_path):
+    words = ["build", "sd-sea-isl", "--start", "5185", "--duration", "10", "--out", tmp_path / "x.csv"]
+    assert _run(monkeypatch, *words) == 0
+    note = capsys.readouterr().err
+    assert note.startswith("note: sd-sea-isl: at 4.9 s the delay is 37.3 ms one way; 13.1 ms by the shortest")
+    assert note.endswith("try --attach shortest\n")
+    assert _run(monkeypatch, *words, "--attach", "shortest") == 0
+    assert _run(monkeypatch, "build", "ny-ldn-isl", *SHORT, "--out", tmp_path / "x.csv") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_plots_title_names_the_sites_and_the_constellation(tmp_path):
+    titles = {}
+    for name in ("ny-ldn-isl", "path"):
+        file = tmp_path / f"{name}.csv"
+        spec = named_paths.spec("ny-ldn-isl").model_copy(update={"duration_s": 1.0, "name": name})
+        path_trace.write(spec, file)
+        titles[name] = figure.figure(leosim.PathTrace.read(str(file)), "x", []).get_suptitle()
+    assert titles["ny-ldn-isl"].startswith("ny-ldn-isl: New York – London, starlink-1   connected ")
+    assert titles["path"].startswith("New York – London, starlink-1   connected ")
 
 
 def test_list_finds_cities_by_a_part_of_a_name(monkeypatch, capsys):

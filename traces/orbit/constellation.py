@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PrivateAttr, ValidationError, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from leogym.common import text_file, yaml_text
 from leogym.common.command_line import leogym_command
@@ -27,7 +28,6 @@ Floats = NDArray[np.float64]
 _JULIAN_YEAR_S = 365.25 * 86_400
 _TLE_ECCENTRICITY = 1e-7  # the smallest above 0 that two-line elements can state
 _TLE_DECIMALS = 4  # decimals of angles in degrees
-_CATALOGUE_MIN_ELEVATION_DEG = 25.0
 _MOST_SATELLITES = 100_000
 """A position of each, at 32 re-selections at once, takes 77 MB."""
 
@@ -43,10 +43,16 @@ Elevation = Annotated[float, Range(ge=0, lt=90)]
 class Shell(Strict):
     """Circular orbits of one altitude and inclination: evenly spread planes, evenly spread satellites."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     planes: Annotated[int, Range(ge=1, le=1000)]
+    """Number of orbital planes."""
     satellites_per_plane: Annotated[int, Range(ge=1, le=1000)]
+    """Number of satellites in each plane."""
     altitude_km: Altitude
+    """Above the Earth's equatorial radius, 6,378 km."""
     inclination_deg: Degrees
+    """Angle between the planes and the equator."""
     raan_span_deg: Annotated[float, Range(gt=0, le=360)] = 360.0
     """Angle over which the ascending nodes spread: 360 for a Walker delta, 180 for a Walker star."""
     phasing: Annotated[int, Range(ge=0, lt=1000)] | Literal["alternate"] = 0
@@ -116,10 +122,14 @@ class Elements:
 class Constellation(Strict):
     """Shells, or the satellites of a file, with their common settings."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     name: str
+    """By default the file's name without its suffix."""
     source: str
-    min_elevation_deg: Elevation
-    """For users and gateways."""
+    """Where the numbers come from; by default the file's name."""
+    min_elevation_deg: Elevation = 25.0
+    """Lowest elevation at which users and gateways reach a satellite; Starlink's by default."""
     orbits: Literal["circular", "sgp4"] = "circular"
     """``sgp4`` propagates shells by SGP4 too, from elements with eccentricity 1e-7, as Hypatia does."""
     isl: Literal["plus-grid", "none"] = "plus-grid"
@@ -129,14 +139,27 @@ class Constellation(Strict):
     isl_min_altitude_km: Annotated[float, Range(ge=0)] = 80.0
     """Laser links stay above this altitude, because the atmosphere bends and absorbs them."""
     shells: list[Shell] = Field(default=[])
+    """Required, unless there is a ``tle_file``."""
     tle_file: str | None = None
-    """A catalogue of satellites instead of shells: two-line elements or an OMM (`catalogue.FORMATS`). The
+    """A catalogue of satellites instead of shells: two-line elements, or an OMM as CSV, JSON, XML or KVN. The
     path is relative to the YAML file's folder."""
     _catalogue: Catalogue | None = PrivateAttr(default=None)
     _file: Path | None = PrivateAttr(default=None)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _no_shell_keys(cls, data: Any) -> Any:
+        """Refuse keys of a shell outside of ``shells``, all in one message."""
+        keys = [key for key in data if key in Shell.model_fields] if isinstance(data, dict) else []
+        if keys:
+            rule = f"must be in an entry of shells, as in shells: [{{{keys[0]}: {data[keys[0]]}}}]"
+            error = PydanticCustomError("shell_key", "{rule}", {"rule": rule})
+            details = InitErrorDetails(type=error, loc=(", ".join(keys),), input=data)
+            raise ValidationError.from_exception_data(cls.__name__, [details])
+        return data
+
     @model_validator(mode="after")
-    def _one_of(self) -> Constellation:
+    def _consistent(self) -> Constellation:
         if bool(self.shells) == bool(self.tle_file):
             raise ValueError("give shells or tle_file, not both or neither")
         if self.tle_file and self.orbits == "circular" and "orbits" in self.model_fields_set:
@@ -291,12 +314,14 @@ def load(name_or_file: str) -> Constellation:
         own = Constellation(
             name=path.stem,
             source=f"orbital elements in {path.name}",
-            min_elevation_deg=_CATALOGUE_MIN_ELEVATION_DEG,
             tle_file=path.name,
         )
         return own.with_catalogue(satellites, path)
+    fields = yaml_text.read(path)
+    if isinstance(fields, dict):
+        fields = {"name": path.stem, "source": path.name, **fields}
     try:
-        constellation = Constellation.model_validate(yaml_text.read(path))
+        constellation = Constellation.model_validate(fields)
     except ValidationError as error:
         raise InputError(one_line(str(path), error)) from None
     if constellation.tle_file is None:

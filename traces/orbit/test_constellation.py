@@ -147,7 +147,15 @@ def test_shells_of_one_constellation_are_numbered_one_after_the_other(tmp_path):
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("{name: x}", "source: Field required"),
+        ("{name: x}", "(whole file): give shells or tle_file, not both or neither"),
+        (
+            "{shells: [{planes: 3, altitude_km: 600}]}",
+            "shells.0.satellites_per_plane, inclination_deg: Field required",
+        ),
+        (
+            "{name: x, altitude_km: 600, planes: 3}",
+            "altitude_km, planes: must be in an entry of shells, as in shells: [{altitude_km: 600}]",
+        ),
         (
             "{name: x, source: x, min_elevation_deg: 95, shells: []}",
             "min_elevation_deg: must be a number at least 0 and below 90",
@@ -283,3 +291,11 @@ def test_a_file_that_is_neither_says_what_is_read(tmp_path, content):
     file.write_text(content)
     with pytest.raises(InputError, match=r"neither satellites \(two-line elements, or OMM as CSV, JSON"):
         constellation.load(str(file))
+
+
+def test_a_file_needs_nothing_but_a_shell(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("shells: [{planes: 24, satellites_per_plane: 24, altitude_km: 600, inclination_deg: 55}]")
+    data = constellation.load(str(file))
+    assert (data.name, data.source, data.min_elevation_deg) == ("mine", "mine.yaml", 25.0)
+    assert len(data.elements.radius_km) == 576

@@ -42,4 +42,5 @@ def write_all(specs: list[PathSpec], folder: Path, jobs: int | None = None) -> I
 
 def _write(spec: PathSpec, file: Path) -> tuple[str, list[str]]:
     notes: list[str] = []
-    return str(path_trace.write(spec, file, noted=notes.append)), notes
+    summary = path_trace.write(spec, file, noted=notes.append)
+    return str(summary), [*notes, *filter(None, [summary.detour])]

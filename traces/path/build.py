@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from leogym.common.errors import InputError
 from leogym.traces.orbit import constellation
+from leogym.traces.orbit.earth import LIGHT_KM_PER_S
 from leogym.traces.orbit.satellites import propagator
 from leogym.traces.orbit.visibility import Visibility
 from leogym.traces.path import attachment, handover
@@ -16,8 +17,12 @@ from leogym.traces.path.attachment import Hold
 from leogym.traces.path.clock import Clock
 from leogym.traces.path.network import Network
 from leogym.traces.path.path import Block, NoRouteError, blocks
-from leogym.traces.path.routing import Chain
+from leogym.traces.path.routing import Chain, chain_km
 from leogym.traces.path.spec import DEFAULT_EPOCH, PathSpec
+
+_DETOUR_RATIO = 2.0
+_DETOUR_MS = 10.0
+"""A delay is a detour if it is above the shortest route's by both this ratio and this time."""
 
 
 def on_stderr(note: str) -> None:
@@ -95,6 +100,25 @@ class Builder:
                 f"note: {self.spec.name}: for {apart_s:g} of {self.spec.duration_s:g} s the ends are at "
                 "satellites of different shells, which no lasers join: try --attach shortest"
             )
+
+    def detour(self, delay_ms: float, at_s: float) -> str | None:
+        """Return a note if the delay at ``at_s`` is far above that of the shortest route, else None."""
+        if self.spec.attach == "shortest":
+            return None
+        time_s = self.clock.seconds(self.clock.first_step) + at_s
+        chain = self.network.route_freely(time_s, time_s + self.spec.route_s, None)
+        if chain is None:
+            return None
+        shortest_ms = chain_km(self.network.positions_km(time_s), chain) / LIGHT_KM_PER_S * 1000
+        if delay_ms < _DETOUR_RATIO * shortest_ms or delay_ms < shortest_ms + _DETOUR_MS:
+            return None
+        reason = "each end uses its nearest satellite"
+        if self.spec.links == "isl":
+            reason += ", and from one that flies north to one that flies south lasers go a long way around"
+        return (
+            f"note: {self.spec.name}: at {at_s:g} s the delay is {delay_ms:.1f} ms one way; "
+            f"{shortest_ms:.1f} ms by the shortest route: {reason}: try --attach shortest"
+        )
 
     def _why_never(self) -> str:
         for index, site in enumerate(self.users):

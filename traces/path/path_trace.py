@@ -45,6 +45,9 @@ class Summary:
     off_grid_s: list[float] = field(default_factory=list)
     """Times of hard handovers between re-selections, because a satellite went out of reach."""
     handovers: list[dict[str, Any]] = field(default_factory=list)
+    detour: str | None = None
+    """A note if the greatest delay is far above that of the shortest route."""
+    max_delay_at_s: float = 0.0
     _last: tuple[int, bool] = (0, True)
 
     def add(self, block: Block, clock: Clock, report: ReportError) -> None:
@@ -57,7 +60,10 @@ class Summary:
         self._last = (int(block.time_ns[-1]), bool(block.connected[-1]))
         self.rows += len(block.time_ns)
         self.min_delay_ms = min(self.min_delay_ms, float(block.delay_ns.min()) / 1e6)
-        self.max_delay_ms = max(self.max_delay_ms, float(block.delay_ns.max()) / 1e6)
+        longest = int(np.argmax(block.delay_ns))
+        if block.chain is not None and block.delay_ns[longest] / 1e6 > self.max_delay_ms:
+            self.max_delay_at_s = float(block.time_ns[longest]) / 1e9
+        self.max_delay_ms = max(self.max_delay_ms, float(block.delay_ns[longest]) / 1e6)
         if not block.event or block.event == handover.UNREACHABLE:
             return
         first_ns = int(block.time_ns[0])
@@ -194,6 +200,7 @@ def write(
                 text = rows_text(block, spec.capacity_mbps) if conditions is None else conditions.add(block)
                 rows.write(text)
                 told(len(block.time_ns) * spec.step_ms / 1000)
+            summary.detour = builder.detour(summary.max_delay_ms, summary.max_delay_at_s)
             if conditions is not None:
                 rows.write(conditions.end())
                 summary.rows, summary.down_s = conditions.rows, conditions.down_s

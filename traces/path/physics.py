@@ -15,6 +15,7 @@ from leogym.common.errors import InputError, one_line
 from leogym.traces.orbit import ground
 from leogym.traces.orbit.earth import EARTH_RADIUS_KM, LIGHT_KM_PER_S
 from leogym.traces.orbit.legs import FLAT
+from leogym.traces.path.spec import UNNAMED
 
 FROZEN_S = 2.0
 """Satellites move at 7 km/s, so a delay that is constant for this long has a leg that was not updated."""
@@ -47,6 +48,14 @@ class TraceMetadata(BaseModel):
     links: str = ""
     constellation: str | None = None
     delays: str = "straight"
+
+    def title(self, source: str = "") -> str:
+        """Return a picture's title: name, sites and constellation as far as the metadata have them."""
+        parts = [] if self.name == UNNAMED else [self.name or source]
+        if self.origin is not None and self.to is not None:
+            over = f", {self.constellation}" if self.constellation else ""
+            parts.append(f"{self.origin.name} – {self.to.name}{over}")
+        return ": ".join(parts) or source
 
 
 @dataclass(frozen=True)

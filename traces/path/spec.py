@@ -17,6 +17,9 @@ from leogym.traces.path import announcement
 DEFAULT_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """Arbitrary: plane 0's ascending node points to the vernal equinox at this instant."""
 
+UNNAMED = "path"
+"""The name of a path that the user gives by its ends."""
+
 EPOCH_HELP = "default 2000-01-01T00:00:00Z, or the median epoch of a file's elements"
 CONSTELLATION_HELP = "default starlink-1; FILE: YAML, two-line elements, or OMM as CSV, JSON, XML or KVN"
 

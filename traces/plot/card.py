@@ -17,9 +17,9 @@ def trace_card(trace: leosim.PathTrace) -> str:
     """Return the card of a trace; raise InputError if its metadata is invalid."""
     data = physics.metadata(trace, "trace")
     spans = _spans(data.name)
-    title = f"Path trace {data.name}".strip()
+    title = f"Path trace {data.title()}"
     note = f"The map shows the routes of the first {MAP_S:g} s." if spans else ""
-    png = figure.render(trace, data.name or "path trace", spans, "png", _DPI)
+    png = figure.render(trace, data.title(), spans, "png", _DPI)
     rows = table(["property", "value"], _facts(trace, data))
     return card(
         title, [rows, picture(png, f"{title}: delay, capacity and handovers over time"), paragraph(note)]

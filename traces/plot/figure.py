@@ -39,10 +39,8 @@ def figure(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> Figu
         path_map.draw(where[0], places, spans, data.links == "bent-pipe")
     else:
         events.set_xlabel("time (s)")
-    share = connected_share(trace)
-    chart.suptitle(
-        f"{data.name or source}   connected {share:.2%} of {trace.period_ns / 1e9:g} s", fontsize=11
-    )
+    share = f"connected {connected_share(trace):.2%} of {trace.period_ns / 1e9:g} s"
+    chart.suptitle(f"{data.title(source)}   {share}", fontsize=11)
     return chart
 
 

@@ -352,8 +352,7 @@ function legend() {
   }
 }
 
-const between = data.sites.length === 2 ? `: ${data.sites[0][0]} to ${data.sites[1][0]}` : "";
-element("title").textContent = `${data.name}${between}`;
+element("title").textContent = data.title;
 readColours();
 legend();
 home();

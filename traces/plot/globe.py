@@ -25,7 +25,7 @@ def page(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> str:
     places = sites(data)
     has_map = bool(places or spans)
     content = {
-        "name": data.name or source,
+        "title": data.title(source),
         "links": data.links,
         "period_s": trace.period_ns / 1e9,
         "earth_km": EARTH_RADIUS_KM,
@@ -52,7 +52,7 @@ def page(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> str:
     for mark, text in (
         # Without a place there is no globe, and the time line fills the page.
         ("{{map}}", "" if has_map else "no-map"),
-        ("{{title}}", html.escape(f"{content['name']}: path trace")),
+        ("{{title}}", html.escape(f"{content['title']}: path trace")),
         ("{{data}}", payload),
         ("{{script}}", script),
     ):

@@ -89,7 +89,7 @@ def test_a_name_cannot_break_out_of_the_page(page_file: Path):
     trace = cache.parse(f"# {json.dumps(about)}\n{lines[1]}".encode(), "odd")
     plot.save(trace, "odd", page)
     assert page.read_text().count("</script>") == 2
-    assert _data(page)["name"] == odd
+    assert _data(page)["title"].startswith(f"{odd}: ")
 
 
 def _open(browser: Browser, file: Path, width: int, scheme: str) -> tuple[Page, list[str], list[str]]:
