@@ -5,8 +5,8 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
-from typing import NoReturn, ParamSpec
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, ParamSpec
 
 from leosim import InputError as InputError  # Rust and Python raise the same class
 from pydantic import ValidationError
@@ -21,8 +21,14 @@ Arguments = ParamSpec("Arguments")
 MAX_VALUE_CHARACTERS = 60
 """Characters of a wrong value in a message."""
 
+MAX_FIELDS = 10
+"""Further wrong fields that a message names."""
+
 MAX_RULE_CHARACTERS = 1000
 """Characters of a rule, which may repeat a user's text."""
+
+_UNION_MEMBER = re.compile(r"(\.(bool|int|float|str|none|constrained-\w+|\w+\[.*\]|function-.*))+$")
+"""What pydantic adds to the place of a value of several types."""
 
 _TYPE_NAMES = {
     "bool_type": "true or false",
@@ -35,12 +41,12 @@ _TYPE_NAMES = {
 
 
 def one_line(source: str, error: ValidationError) -> str:
-    """Return a pydantic ``error`` as ``source: field: rule`` of the first violation, and how many more.
+    """Return a pydantic ``error`` as ``source: field: rule`` of the first violation, and where others are.
 
     If the first field is missing, the line names all missing fields next to it.
     """
     first, *further = error.errors(include_url=False)
-    field = ".".join(str(part)[:MAX_VALUE_CHARACTERS] for part in first["loc"]) or "(whole file)"
+    field = _field(first)
     if first["type"] == "missing":
         place = first["loc"][:-1]
         missing = [other for other in further if other["type"] == "missing" and other["loc"][:-1] == place]
@@ -52,10 +58,21 @@ def one_line(source: str, error: ValidationError) -> str:
     if first["type"] == "literal_error":
         near = nearest(str(first["input"]), re.findall("'([^']*)'", first.get("ctx", {}).get("expected", "")))
         rule += f", not {shortened(first['input'])}" + (f" (nearest: {', '.join(near)})" if near else "")
-    more = f" (and {len(further)} more)" if further else ""
+    others = {_UNION_MEMBER.sub("", _field(other)): other["type"] for other in further}
+    others.pop(_UNION_MEMBER.sub("", field), None)
+    named = [f"{name} is missing" if kind == "missing" else name for name, kind in others.items()]
+    if len(named) > MAX_FIELDS:
+        named = [*named[:MAX_FIELDS], f"and {len(named) - MAX_FIELDS} more"]
+    more = f" (also wrong: {', '.join(named)})" if named else ""
     if len(rule) > MAX_RULE_CHARACTERS:
         rule = rule[:MAX_RULE_CHARACTERS] + "…"
     return printable(f"{source}: {field}: {rule}{more}")
+
+
+def _field(violation: Mapping[str, Any]) -> str:
+    """Return the place of a violation: the keys that lead to it."""
+    keys = ".".join(str(part)[:MAX_VALUE_CHARACTERS] for part in violation["loc"])
+    return keys or "(whole file)"
 
 
 def shortened(value: object) -> str:

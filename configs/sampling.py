@@ -58,8 +58,9 @@ class FlowMix(Strict):
     """Settings of all samplers: how many flows, which of them learn, when they start and stop."""
 
     duration_s: Duration = 30.0
+    """Length of an episode."""
     flows: CountRange = (1, 1)
-    """Uniform in [low, high]."""
+    """Number of flows, uniform."""
     learning_flows: Count | None = None
     """Number of learning flows, picked at random; default: all."""
     background: Names = ("cubic",)
@@ -93,10 +94,13 @@ class AstraeaSampling(FlowMix):
 
     sampler: Literal["astraea"] = "astraea"
     flows: CountRange = (2, 5)
+    """Number of flows, uniform."""
     rate_mbps: Rates = (40.0, 160.0)
+    """Rate of the link, uniform."""
     base_rtt_ms: Delays = (10.0, 140.0)
     """Smallest base RTT among the flows; its range also bounds the largest."""
     queue_bdp: QueueBdps = (0.1, 16.0)
+    """Queue size in bandwidth-delay products, log-uniform."""
     unequal_rtt_probability: Probability = 0.5
     """Share of episodes in which each flow draws its own base RTT, uniform up to the range's upper end."""
     loss: Probability = 0.0
@@ -110,12 +114,15 @@ class LeoSampling(FlowMix):
 
     sampler: Literal["leo"] = "leo"
     duration_s: Duration = 60.0
+    """Length of an episode."""
     flows: CountRange = (1, 3)
+    """Number of flows, uniform."""
     paths: Names = ("sd-ny-isl", "sd-ny-bp", "ny-ldn-isl")
     """Named paths or path trace files; each episode draws one."""
     rate_mbps: Rates = (40.0, 160.0)
+    """Rate of the path, uniform; replaces the trace's capacity."""
     queue_bdp: QueueBdps = (0.5, 4.0)
-    """Log-uniform."""
+    """Queue size in bandwidth-delay products, log-uniform."""
     extra_delay_ms: ExtraDelays = (0.0, 0.0)
     """Extra one-way access delay of each flow, uniform."""
     loss: Probability = 0.0
@@ -136,11 +143,14 @@ class AuroraSampling(FlowMix):
     rate_packets_per_s: Annotated[
         tuple[PacketRate, PacketRate], BeforeValidator(_pair), AfterValidator(_ordered)
     ] = (100.0, 500.0)
+    """Rate of the link in packets of 1,500 bytes per second, uniform."""
     delay_ms: Delays = (50.0, 500.0)
+    """One-way delay of the link, uniform."""
     queue_exponent: Annotated[tuple[Exponent, Exponent], BeforeValidator(_pair), AfterValidator(_ordered)] = (
         0.0,
         8.0,
     )
+    """Exponent u of the queue's size, uniform: 1 + floor(e^u) packets."""
     loss: Annotated[tuple[Probability, Probability], BeforeValidator(_pair), AfterValidator(_ordered)] = (
         0.0,
         0.05,
@@ -159,10 +169,11 @@ class TraceSampling(FlowMix):
     paths: Names = ("uniform-steps", "starlink", "sd-ny-bp")
     """Named paths, presets and path trace files; each episode draws one and starts at a random time of it."""
     seeds: Count = 16
+    """Traces of each preset."""
     rate_mbps: Annotated[tuple[Rate, Rate] | None, BeforeValidator(_pair)] = None
     """Replaces the trace's capacity; uniform."""
     queue_packets: CountRange = (50, 1000)
-    """Log-uniform."""
+    """Queue size in packets, log-uniform."""
     queue_kind: Literal["droptail", "head_drop"] = "droptail"
     """What a full queue drops: the packet that arrives, or the oldest one, as at a Starlink terminal."""
     extra_delay_ms: ExtraDelays = (0.0, 0.0)
@@ -183,7 +194,9 @@ class Part(Strict):
     """A component of a mixture."""
 
     weight: Annotated[float, Range(gt=0, le=1e9)] = 1.0
+    """Share of the episodes, relative to the other parts' weights."""
     scenarios: Simple
+    """One of the samplers above."""
 
 
 class MixtureSampling(Strict):
@@ -195,6 +208,7 @@ class MixtureSampling(Strict):
             Part(scenarios=ranges) for ranges in (AstraeaSampling(), LeoSampling(), TraceSampling())
         ]
     )
+    """Default: equal parts of ``astraea``, ``leo`` and ``traces``."""
 
     @property
     def max_learning_flows(self) -> int:

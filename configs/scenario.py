@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from leogym.common import yaml_text
 from leogym.common.errors import InputError, one_line
 from leogym.common.strict import Probability, Range, Strict
+from leogym.configs import file_paths
 from leogym.configs.queue import Queue
 
 Rate = Annotated[float, Range(gt=1e-6, lt=1e7)]
@@ -311,4 +311,4 @@ def parse(data: Any, source: str) -> Scenario:
 
 def load(path: Path) -> Scenario:
     """Return the scenario in the YAML file at ``path``."""
-    return parse(yaml_text.read(path), str(path))
+    return parse(file_paths.read(path), str(path))

@@ -17,7 +17,7 @@ from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError, one_line
 from leogym.common.nearest import suggest_names
 from leogym.common.strict import NonNegative, Positive, Range, Strict
-from leogym.configs import arithmetic, scenario
+from leogym.configs import arithmetic, file_paths, scenario
 from leogym.configs.scenario import Scenario
 
 FOLDER = Path(__file__).parent / "suites"
@@ -59,8 +59,11 @@ class Quick(Strict):
     """Changes for ``--quick``: fewer repeats and shorter runs."""
 
     repeats: Repeats | None = None
+    """Repeats instead of the suite's."""
     parameters: dict[str, Value] = Field(default={})
+    """Values instead of some of ``parameters``."""
     fairness_last_s: Seconds | None = None
+    """Seconds instead of the suite's."""
 
 
 class Spot(Strict):
@@ -69,9 +72,13 @@ class Spot(Strict):
     schemes: Annotated[list[str], Field(min_length=1)] | None = None
     """Schemes that the lab's kernel has; default: the suite's."""
     parameters: dict[str, Value] = Field(default={})
+    """Values instead of some of ``parameters``."""
     grid: dict[str, Value] = Field(default={})
+    """A value for each key of ``grid``."""
     spread: Annotated[int, Range(ge=0, lt=MOST_CASES)] = 0
+    """Index of a set of ``spread``."""
     fairness_last_s: Seconds | None = None
+    """Seconds instead of the suite's."""
 
 
 class Compare(Strict):
@@ -85,6 +92,7 @@ class Compare(Strict):
     every_s: Positive | None = None
     """Count only the first ``first_s`` of each such period since the run's start; default: all."""
     first_s: NonNegative = 0.0
+    """Counted seconds of each period of ``every_s``."""
 
     @model_validator(mode="after")
     def _parts(self) -> Compare:
@@ -113,23 +121,32 @@ class Suite(Strict):
     """
 
     name: Annotated[str, Field(pattern=r"^[^/\s][^/]*$")]
+    """The suite's name in tables and file names."""
     title: str
+    """Heading in the report."""
     question: str = ""
+    """The question that the suite answers, for the report."""
     source: str = ""
+    """The publication that the suite follows, for the report."""
     file: str = Field(default="", exclude=True)
     """The suite's file, for error messages; set by `load`."""
     schemes: Annotated[list[str], Field(min_length=1)] = Field(default=["cubic", "reno"])
+    """Schemes that take the place of ``$scheme`` in turn; ``--schemes`` replaces them."""
     only: dict[str, dict[str, Annotated[list[Value], Field(min_length=1)]]] = Field(default={})
     """Restricts some of ``schemes`` to cases where keys of ``grid`` and ``spread`` have one of these values.
     A scheme that ``--schemes`` names runs everywhere."""
     repeats: Repeats = 5
+    """Runs of each scenario and scheme, each with its own seed."""
     parameters: dict[str, Value] = Field(default={})
+    """Values by name, the same in all scenarios. ``quick`` and ``spot`` may replace them."""
     grid: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field(default={})
+    """Lists of values by name; each combination is a scenario."""
     spread: list[dict[str, Value]] = Field(default=[])
     """Sets of values with the same keys; each set is combined with all of the grid's values."""
     derived: dict[str, str] = Field(default={})
     """Arithmetic over the names above: ``duration_s: 2 * rtt_ms``."""
     scenario: dict[str, Any]
+    """The template: a [scenario](scenario.md) with placeholders."""
     vary_offset: bool = True
     """Whether repeats start at different times of their path traces."""
     in_turn: bool = False
@@ -139,17 +156,21 @@ class Suite(Strict):
     fairness_last_s: Seconds | None = None
     """Goodput ratio and Jain's index count only the last seconds in which all flows run; default: all."""
     compare: Compare = Compare()
+    """Which flows are compared, and when."""
     headline: Annotated[list[Metric], Field(min_length=1)] = Field(
         default=["normalized_goodput", "delay_inflation", "power"]
     )
     """Metrics in the report's table, most important first."""
     figures: list[Figure] = Field(default=["tradeoff", "timeline"])
+    """Figures of the report, in order."""
     x: str | None = None
     """The key of ``grid`` on the x axis of the figure ``curve``."""
     references: dict[str, float] = Field(default={})
     """Theoretical values of the first headline metric, drawn as lines in the figure ``curve``."""
     quick: Quick = Quick()
+    """Changes for ``--quick``."""
     spot: Spot | None = None
+    """Changes for ``--spot``; without it the suite has no spot check."""
 
     @model_validator(mode="after")
     def _names(self) -> Suite:
@@ -346,7 +367,7 @@ def load(name: str) -> Suite:
             raise InputError(f"{name}: no suite has this name {suggest_names(name, shipped(), LISTED_BY)}")
         file = f"configs/suites/{name}.yaml"
         return parse(yaml_text.read(FOLDER / f"{name}.yaml"), file).model_copy(update={"file": file})
-    data = yaml_text.read(Path(name))
+    data = file_paths.read(Path(name))
     if not isinstance(data, dict):
         raise InputError(f"{name}: (whole file): must be a mapping of a scenario's or a suite's fields")
     if "scenario" in data:

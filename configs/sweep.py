@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from leogym.common import yaml_text
 from leogym.common.errors import InputError, one_line
 from leogym.common.strict import Range, Strict
+from leogym.configs import file_paths
 
 MOST_TRIALS = 10_000
 """Trials of a sweep."""
@@ -26,11 +26,13 @@ class Search(Strict):
     """The values of one setting; give exactly one field."""
 
     uniform: Pair | None = None
+    """``[low, high]``: a number between them."""
     log_uniform: Pair | None = None
-    """Above 0."""
+    """``[low, high]`` above 0: a number whose logarithm is uniform."""
     integer: Annotated[list[Integer], Field(min_length=2, max_length=2)] | None = None
-    """Inclusive."""
+    """``[low, high]``: an integer, both ends included."""
     choice: Annotated[list[Any], Field(min_length=1)] | None = None
+    """A value of the list."""
     grid: Annotated[list[Any], Field(min_length=1)] | None = None
     """Try each of these with every draw and every value of other grids, for example seeds."""
 
@@ -62,6 +64,7 @@ class EarlyStopping(Strict):
     """Asynchronous successive halving (ASHA; Li et al., MLSys 2020)."""
 
     grace_steps: Count
+    """Steps that every trial runs."""
     reduction: Annotated[int, Range(ge=2)] = 3
     """One in this many trials continues past each rung; the next rung is this many times further."""
 
@@ -70,23 +73,29 @@ class Sweep(Strict):
     """A file of ``configs/sweeps``."""
 
     name: str
+    """The sweep's name; its trials are a group with this name in trackers."""
     agent: str
+    """The agent to train."""
     config: str | None = None
     """Settings of all trials; default: configs/agents/AGENT.yaml."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Overrides for all trials; ``scenarios.duration_s`` names a nested key."""
     search: Annotated[dict[str, Search], Field(min_length=1)]
+    """The settings to search, by name; dots lead into mappings."""
     trials: Count = 1
     """Number of draws; each is tried with every combination of the grids."""
     metric: str = "held_out_reward"
     """``held_out_`` and a column of evaluation.csv, or a column of progress.csv."""
     goal: Literal["max", "min"] = "max"
+    """Whether the best trial has the largest or the smallest metric."""
     early_stopping: EarlyStopping | None = None
+    """Stops trials that fall behind; default: none is stopped."""
     concurrent: Count | None = None
     """Trials to run at a time; default: as many as the processors allow."""
     failures: Annotated[int, Range(ge=0, le=1000)] = 3
     """Maximum number of resumes of a trial whose process died."""
     seed: Annotated[int, Range(ge=0, lt=2**32)] = 1
+    """Seed of the draws."""
 
     @model_validator(mode="after")
     def _few_trials(self) -> Sweep:
@@ -111,6 +120,6 @@ class Sweep(Strict):
 def read(path: Path) -> Sweep:
     """Return the sweep in a YAML file; an `InputError` names file, field and rule."""
     try:
-        return Sweep.model_validate(yaml_text.read(path))
+        return Sweep.model_validate(file_paths.read(path))
     except ValidationError as error:
         raise InputError(one_line(str(path), error)) from None

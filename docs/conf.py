@@ -27,7 +27,7 @@ NAVIGATION = {
         *("docs/leobench", "docs/starlink", "docs/cluster"),
     ),
     "Reference": (
-        *("docs/api", "docs/environments", "docs/scenario", "docs/schemes", "docs/metrics"),
+        *("docs/api", "docs/environments", "docs/scenario", "docs/files", "docs/schemes", "docs/metrics"),
         *("docs/simulator", "docs/performance"),
     ),
     "Development": ("docs/architecture", "CONTRIBUTING", "docs/tests", "docs/add-a-*"),

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from leogym.common import yaml_text
 from leogym.common.errors import InputError
-from leogym.configs import names, sampling, suite
+from leogym.configs import file_paths, names, sampling, suite
 from leogym.configs.queue import Queue
 from leogym.configs.sampling import Ranges
 from leogym.configs.scenario import Flow, Link, Scenario, parse
@@ -111,7 +110,7 @@ def resolve(scenario: ScenarioLike) -> Scenario | Callable[[np.random.Generator]
 
 def _load(path: Path) -> Scenario | SuiteScenarios:
     """Read a file of a scenario or a suite; ``$scheme`` becomes the learning agent."""
-    data = yaml_text.read(path)
+    data = file_paths.read(path)
     if isinstance(data, dict) and "scenario" in data:
         return SuiteScenarios(suite.parse(data, str(path)).model_copy(update={"file": str(path)}))
     try:

@@ -137,7 +137,7 @@ def test_a_callable_must_return_a_scenario_with_no_more_flows_than_it_said():
         ("qqq", "'qqq': neither a file nor a known name"),
         ("leo-singel", "neither a file nor a known name .*nearest: leo-single"),
         ("nowhere.yaml", "nowhere.yaml: cannot be read"),
-        ({"duration_s": 1.0}, "scenario: links: Field required"),
+        ({"duration_s": 1.0}, "scenario: links, flows: Field required"),
         ({"sampler": "mars"}, "unknown sampler 'mars'"),
         ({"sampler": "leo", "rate": 3}, "rate: unknown key"),
         (7, "cannot be a int"),

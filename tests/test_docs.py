@@ -55,7 +55,13 @@ PAGES = sorted(
 )
 SHELLS = ("", "sh", "bash", "console")
 """Languages of fences that hold command lines."""
-WITHOUT_PARSER = ("results.columns", "configs.reference", "tests.documented_changes", "scripts/layers.py")
+WITHOUT_PARSER = (
+    "results.columns",
+    "configs.file_reference",
+    "configs.reference",
+    "tests.documented_changes",
+    "scripts/layers.py",
+)
 """Commands without options. Others are started here, and stop at their parser."""
 OF_CLIENTS = ("rl_zoo3.", "docs/use-with/")
 """Commands and scripts of libraries that are not installed here; tests/clients runs them."""
@@ -63,6 +69,7 @@ ADDED = ("gaimd", "hillclimb")
 """A scheme and an agent that the docs tell the reader to add first."""
 START = re.compile(r"(?:^|[;&|]\s*|\bdo\s+|\$\s+)(?:\S*/)?(?:leogym|python3?|make)(?:\s|$)")
 README = ROOT / "README.md"
+FILES = ROOT / "docs/files.md"
 MY_SCHEME = ROOT / "docs/tasks/my-scheme.md"
 RUNNING = ROOT / "docs/running.md"
 
@@ -210,6 +217,7 @@ def deeper(name: str, options: argparse.Namespace) -> str | None:
     """Check names that only the work itself would look up: settings, suites, schemes."""
     try:
         trains = name in ("train", "train.py") and options.agent and not options.resume
+        trains = trains and (options.config is None or (ROOT / options.config).exists())
         if trains and options.agent not in ADDED:
             algorithm = train_cli.take_algorithm(options)
             agent = registry.get(options.agent)
@@ -407,6 +415,36 @@ def test_every_field_of_a_flows_report_is_on_its_page_in_order() -> None:
     ]
     assert len(rows) == len(FlowReport._fields)
     assert "".join(rows) in MY_SCHEME.read_text(encoding="utf-8")
+
+
+def test_a_suite_of_ones_own_is_evaluated_as_its_page_says(
+    reader: Callable[..., None], tmp_path: Path
+) -> None:
+    (tmp_path / "queue-size.yaml").write_text(
+        block(FILES, "yaml", "queue_bdp: [0.5, 1, 4]"), encoding="utf-8"
+    )
+    reader("leogym evaluate queue-size.yaml --quick --out runs/queue-size")
+    runs = evaluation.load(tmp_path / "runs/queue-size").runs
+    assert set(runs["scenario"]) == {"queue-0.5", "queue-1", "queue-4"}
+
+
+def test_a_sampler_of_ones_own_trains_and_makes_an_environment(
+    reader: Callable[..., None], tmp_path: Path
+) -> None:
+    (tmp_path / "short-queues.yaml").write_text(block(FILES, "yaml", "sampler: leo"), encoding="utf-8")
+    reader("leogym train --agent ppo --config short-queues.yaml --out runs/short-queues")
+    assert leosim.Policy.load(str(tmp_path / "runs/short-queues/policy")).spec == "astraea"
+    exec(block(FILES, "python", "queue_bdp") + "env.reset(seed=1)\n", {})
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("ray")
+def test_a_sweep_of_ones_own_runs_as_its_page_says(reader: Callable[..., None], tmp_path: Path) -> None:
+    text = block(FILES, "yaml", "log_uniform").replace("trials: 2", "trials: 1")
+    (tmp_path / "rates.yaml").write_text(text, encoding="utf-8")
+    reader("leogym train --sweep rates.yaml --out runs/rates")
+    rows = (tmp_path / "runs/rates/sweep.csv").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 1 + 2  # a draw with two seeds
 
 
 def test_a_reward_of_ones_own_trains_a_policy(reader: Callable[..., None], tmp_path: Path) -> None:

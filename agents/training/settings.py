@@ -15,7 +15,7 @@ from leogym import configs
 from leogym.common import yaml_text
 from leogym.common.errors import InputError, one_line
 from leogym.common.strict import Positive, Probability, Range, Strict
-from leogym.configs import names, sampling, suite
+from leogym.configs import file_paths, names, sampling, suite
 from leogym.configs.sampling import AstraeaSampling, Sampling
 
 Engine = Literal["native", "sb3", "rllib"]
@@ -191,7 +191,7 @@ Settings = TypeVar("Settings", bound=TrainSettings)
 
 def read_config(path: Path) -> dict[str, Any]:
     """Return the mapping in the YAML file at ``path``; an empty file gives an empty mapping."""
-    data = yaml_text.read(path)
+    data = file_paths.read(path)
     if data is None:
         return {}
     if not isinstance(data, dict):
