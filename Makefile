@@ -177,15 +177,15 @@ report: setup
 	    --out runs/report
 comma := ,
 
-# All suites of papers with their schemes and the twelve, and the report. The cache keeps results, so a second call,
-# also after an interruption, runs only what is new. QUICK=1: a short version in minutes. KEEP=1: write docs/results
-# and the tables of docs/suites.
+# The study of papers' claims: all their suites, and the report with the verdicts. The cache keeps results, so a second
+# call, also after an interruption, runs only what is new. QUICK=1: a short version in minutes. KEEP=1: write
+# studies/papers/results and the tables of the papers' pages.
 QUICK ?=
 KEEP ?=
 papers: setup
 	out=runs/papers-$$(date +%Y%m%d-%H%M%S); \
-	$(BIN)/python evaluate.py papers $(if $(QUICK),--quick) --out $$out; \
-	$(if $(KEEP),$(BIN)/python -m evaluation.keep $$out && $(BIN)/python -m evaluation.suite_tables)
+	$(BIN)/python -m studies.papers $(if $(QUICK),--quick) --out $$out; \
+	$(if $(KEEP),$(BIN)/python -m studies.papers keep $$out && $(BIN)/python -m studies.papers tables)
 
 # All pages and the API reference as a site. Warnings are errors.
 SITE ?= target/site

@@ -2,6 +2,8 @@
 
 import importlib
 import sys
+from pathlib import Path
+from types import ModuleType
 
 import leogym
 from leogym.common import entry_point
@@ -9,6 +11,7 @@ from leogym.common import entry_point
 COMMANDS = {
     "train": ("leogym.agents.train_cli", "train an agent"),
     "evaluate": ("leogym.evaluation.cli", "run suites and scenarios, and write their report"),
+    "papers": ("studies.papers.__main__", "check papers' claims against our runs (in a checkout)"),
     "leobench": (
         "leogym.evaluation.leobench.__main__",
         "judge entries by the benchmark; board, versions",
@@ -20,6 +23,7 @@ COMMANDS = {
     "bridge": ("leogym.kernel_bridge.__main__", "check and clean this machine for runs on real TCP; tunnels"),
     "completion": ("leogym.commands.completion", "print the completion of this command for a shell"),
 }
+NO_STUDIES = "the studies are in LeoGym's repository, not in its wheel: clone it and run this command there"
 HELP = """
 examples:
   leogym traces build sd-ny-isl --duration 300 --out sd-ny.csv
@@ -49,8 +53,22 @@ def run(words: list[str]) -> int:
         print(f"leogym: {words[0]}: no such command {suggest_names(words[0], COMMANDS)}", file=sys.stderr)
         return 2
     sys.argv[:] = [f"leogym {words[0]}", *words[1:]]
-    module = importlib.import_module(COMMANDS[words[0]][0])  # here, to handle Ctrl-C during the import
+    module = load(words[0])  # here, to handle Ctrl-C during the import
+    if module is None:
+        print(f"leogym {words[0]}: {NO_STUDIES}", file=sys.stderr)
+        return 2
     return module.main()
+
+
+def load(command: str) -> ModuleType | None:
+    """Import a command's module; return None for a study's outside of a checkout."""
+    name = COMMANDS[command][0]
+    if not name.startswith("leogym."):
+        repository = Path(leogym.__file__).resolve().parents[1]
+        if not repository.joinpath(*name.split(".")).with_suffix(".py").is_file():
+            return None
+        sys.path.insert(0, str(repository))
+    return importlib.import_module(name)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,13 @@ import shtab
 from leogym.agents import __main__ as agents_command
 from leogym.agents import train_cli
 from leogym.agents.training import registry
-from leogym.commands.__main__ import COMMANDS
+from leogym.commands.__main__ import COMMANDS, load
 from leogym.common.command_line import OneLineParser, as_folder
 from leogym.common.errors import reports_input_errors
 from leogym.configs import names, suite
 from leogym.evaluation import cli as evaluate
 from leogym.evaluation.fidelity import __main__ as fidelity
 from leogym.evaluation.leobench import __main__ as leobench
-from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.runs.backends import BACKENDS
 from leogym.evaluation.runs.schemes import GROUPS, shipped
 from leogym.kernel_bridge import __main__ as bridge
@@ -56,6 +55,8 @@ def whole() -> argparse.ArgumentParser:
         "bridge": bridge.parser,
         "completion": parser,
     }
+    if (papers := load("papers")) is not None:
+        parsers["papers"] = papers.parser
     for name, make in parsers.items():
         commands.add_parser(name, help=COMMANDS[name][1], parents=[make()], add_help=False)
     _annotate(made, ())
@@ -83,7 +84,7 @@ def main() -> int:
 
 
 def _suites() -> list[str]:
-    return [papers.ALIAS, "report", "compare", *suite.shipped(), *names.scenarios()]
+    return ["report", "compare", *suite.shipped(), *names.scenarios()]
 
 
 def _paths() -> list[str]:
@@ -105,6 +106,8 @@ _NAMES: dict[tuple[str, ...], Callable[[], Iterable[str]]] = {
     ("train", "track"): lambda: ("none", "tensorboard", "wandb"),
     ("evaluate", "schemes"): _schemes,
     ("evaluate", "backend"): lambda: BACKENDS,
+    ("papers", "schemes"): _schemes,
+    ("papers", "backend"): lambda: BACKENDS,
     ("traces", "build", "name"): named_paths.names,
     ("traces", "build", "origin"): _cities,
     ("traces", "build", "destination"): _cities,
@@ -113,6 +116,7 @@ _NAMES: dict[tuple[str, ...], Callable[[], Iterable[str]]] = {
 """Names of a value, by command and argument."""
 _NAMES_AND_FILES: dict[tuple[str, ...], Callable[[], Iterable[str]]] = {
     ("evaluate", "suites"): _suites,
+    ("papers", "suites"): _suites,
     ("traces", "build", "constellation"): constellation.names,
     ("traces", "shared", "constellation"): constellation.names,
     ("traces", "plot", "file"): _paths,

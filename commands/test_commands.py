@@ -5,11 +5,13 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from leogym.agents import __main__ as agents
 from leogym.agents import train_cli
+from leogym.commands import __main__ as command
 from leogym.commands import completion
 from leogym.commands.__main__ import COMMANDS
 from leogym.evaluation import cli as evaluate
@@ -19,6 +21,7 @@ from leogym.evaluation.leobench import __main__ as leobench
 from leogym.kernel_bridge import __main__ as bridge
 from leogym.kernel_bridge.lab import lab_command as lab
 from leogym.traces import __main__ as traces
+from studies.papers import __main__ as papers
 
 
 def parsers(of: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
@@ -32,6 +35,7 @@ def parsers(of: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
 TOP = {
     "train": train_cli.parser,
     "evaluate": evaluate.parser,
+    "papers": papers.parser,
     "leobench": leobench.parser,
     "fidelity": fidelity.parser,
     "traces": traces.parser,
@@ -44,6 +48,7 @@ MADE = {name: make() for name, make in TOP.items()}
 ALL = [
     *(one for parser in MADE.values() for one in (parser, *parsers(parser))),
     evaluate.report_parser(),
+    evaluate.report_parser(papers.PROGRAM),
     compare.parser(),
 ]
 
@@ -73,7 +78,7 @@ def test_help_names_the_command_as_called_and_has_examples(parser: argparse.Argu
 def test_examples_parse(parser: argparse.ArgumentParser, line: str) -> None:
     words = shlex.split(line)[len(parser.prog.split()) :]
     others = {"report": evaluate.report_parser, "compare": compare.parser}
-    if parser.prog == "leogym evaluate" and words[0] in others:
+    if parser.prog in ("leogym evaluate", "leogym papers") and words[0] in others:
         parser = others[words.pop(0)]()
     parser.parse_args(words)
 
@@ -90,6 +95,16 @@ def test_every_command_ends_quietly_on_a_closed_pipe(line: str) -> None:
     assert done.stderr == b""
     # argparse ignores that it cannot print a help.
     assert done.returncode in ((0, 141) if "--help" in line else (141,))
+
+
+def test_a_study_outside_of_a_checkout_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command.leogym, "__file__", str(tmp_path / "leogym" / "__init__.py"))
+    assert command.run(["papers", "--quick"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == f"leogym papers: {command.NO_STUDIES}\n"
 
 
 def test_a_wrong_command_is_answered_by_the_nearest() -> None:

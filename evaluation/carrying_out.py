@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 
 from rich.console import Console
@@ -10,7 +10,6 @@ from rich.console import Console
 from leogym.common import signals
 from leogym.evaluation.cache.folder import Folder
 from leogym.evaluation.cache.taking import Taking
-from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.recorded import invalid
 from leogym.evaluation.recorded.store import Store
 from leogym.evaluation.runs import execute
@@ -29,10 +28,12 @@ def carry_out(
     needed: execute.Inputs,
     options: argparse.Namespace,
     folder: Folder | None = None,
+    reads_series: Callable[[Run], bool] | None = None,
 ) -> int:
     """Get the results of all runs that are not recorded yet; return the number of cache hits.
 
     All runs have the same backend. ``options`` are ``jobs``, ``ray`` and ``series`` of the command line.
+    ``reads_series`` selects runs whose time series are kept beside the first repeats'.
     """
     console = Console(stderr=True)
     recorded = store.recorded
@@ -48,7 +49,7 @@ def carry_out(
     unseen = {
         one.run_id
         for one in (missing if options.series == "first" else [])
-        if one.repeat > 0 and not papers.reads_over_time(one.suite, one.scheme)
+        if one.repeat > 0 and not (reads_series and reads_series(one))
     }
     take = Taking(store, folder, kind.version() if folder is not None else None, unseen)
     kept = [one for one in missing if take.has(one)]

@@ -23,7 +23,6 @@ from leogym.evaluation.cache import folder as cache
 from leogym.evaluation.carrying_out import carry_out
 from leogym.evaluation.compare import command as compare
 from leogym.evaluation.leobench import command as leobench
-from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.recorded import description, invalid, resuming
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.recorded.store import Store, require_writable
@@ -32,6 +31,7 @@ from leogym.evaluation.runs import execute, inputs, plan, unannounced
 from leogym.evaluation.runs.backends import BACKENDS, backend
 from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.runs.schemes import Contestants, of_suites, parse
+from leogym.evaluation.study import Study
 
 PROGRAM = "leogym evaluate"
 RESUME = "recorded runs are kept: continue with --resume"
@@ -46,22 +46,26 @@ EXAMPLES = (
 )
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the command line's parser."""
+def parser(study: Study | None = None) -> argparse.ArgumentParser:
+    """Return the command line's parser, or that of a study."""
     found = OneLineParser(
-        prog=PROGRAM,
-        description="Run suites and scenarios with the schemes given and write tables, figures and a report.",
-        epilog=f"{PROGRAM} compare RUN_A RUN_B shows what changed between two evaluations; "
-        f"{PROGRAM} report DIR writes an evaluation's report again; {PROGRAM} leobench ENTRY judges by a "
-        "benchmark.",
-        examples=EXAMPLES,
+        prog=study.program if study else PROGRAM,
+        description=study.description
+        if study
+        else "Run suites and scenarios with the schemes given and write tables, figures and a report.",
+        epilog=f"{study.program} report DIR writes an evaluation's report again."
+        if study
+        else f"{PROGRAM} compare RUN_A RUN_B shows what changed between two evaluations; {PROGRAM} report "
+        f"DIR writes an evaluation's report again; {PROGRAM} leobench ENTRY judges by a benchmark.",
+        examples=study.examples if study else EXAMPLES,
     )
     add = found.add_argument
+    default = " (default: all suites of the study)" if study else ""
     add(
         "suites",
         nargs="*",
         metavar="NAME|FILE.yaml",
-        help="suites and scenarios (--list), your own files, or papers: all suites from papers",
+        help=f"suites and scenarios (--list), or your own files{default}",
     )
     add("--list", action="store_true", help="list all that can be run by name, and exit")
     add(
@@ -105,8 +109,9 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--series",
         choices=("all", "first"),
-        help="runs whose time series are kept: all, or first repeats (for figures) and those that "
-        "papers' claims read (default: all; for papers, first)",
+        default="first" if study else "all",
+        help="runs whose time series are kept: all, or first repeats, for figures"
+        f"{', and those that the study reads' if study else ''} (default: %(default)s)",
     )
     add_format(found)
     add("--out", type=as_folder, metavar="DIR", help="where to write (default: runs/evaluation-DATE-TIME)")
@@ -126,30 +131,32 @@ def _natural(text: str) -> int:
     return int(text)
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run a command line; the last line printed is the report's path."""
-    if arguments[:1] == ["compare"]:
-        return compare.run(arguments[1:])
+def run(arguments: Sequence[str], study: Study | None = None) -> int:
+    """Run a command line of ``evaluate`` or of a study; the last line printed is the report's path."""
     if arguments[:1] == ["report"]:
-        return report_again(arguments[1:])
-    if arguments[:1] == ["leobench"]:
+        return report_again(arguments[1:], study)
+    if arguments[:1] == ["compare"] and study is None:
+        return compare.run(arguments[1:])
+    if arguments[:1] == ["leobench"] and study is None:
         return leobench.run(arguments[1:])
-    options = parser().parse_args(arguments)
+    program = study.program if study else PROGRAM
+    options = parser(study).parse_args(arguments)
     if options.list:
         for line in listed.lines():
             print(line)
         return 0
+    if study and not options.suites:
+        options.suites = study.suites()
     if not options.suites:
-        raise InputError(f"{PROGRAM}: SUITE: name at least one, such as leo-single (all: {PROGRAM} --list)")
+        raise InputError(f"{program}: SUITE: name at least one, such as leo-single (all: {program} --list)")
     if options.resume and options.out is None:
-        raise InputError(f"{PROGRAM}: --resume: needs --out, the folder to continue")
+        raise InputError(f"{program}: --resume: needs --out, the folder to continue")
     engine = backend(options.backend)
     if not options.ray:
         require_at_a_time(options.jobs, "--jobs", RUN_BYTES)
-    chosen = load_suites(papers.names(options.suites), options)
-    if papers.ALIAS in options.suites and not options.spot:
-        chosen = papers.with_twelve(chosen)
-    options.series = options.series or ("first" if papers.ALIAS in options.suites else "all")
+    chosen = load_suites(options.suites, options)
+    if study and not options.spot:
+        chosen = study.with_schemes(chosen)
     contestants = parse(options.schemes, engine.schemes()) if options.schemes else of_suites(chosen)
     kept = cache.opened(options.cache)
     folder = options.out or Path("runs") / f"evaluation-{datetime.now(UTC):%Y%m%d-%H%M%S}"
@@ -183,7 +190,7 @@ def run(arguments: Sequence[str]) -> int:
     with joining.joined(options.ray, resume=RESUME, packages=execute.PACKAGES), lock.held(folder):
         signals.on_interrupt("interrupted: recorded runs are kept; continue with --resume")
         try:
-            path, results = evaluated(folder, runs, described, needed, options, kept)
+            path, results = evaluated(folder, runs, described, needed, options, kept, study)
         except OSError as error:
             if error.errno not in DISK_FULL_ERRORS:
                 raise
@@ -209,22 +216,22 @@ def add_format(to: argparse.ArgumentParser) -> None:
     )
 
 
-def report_again(arguments: Sequence[str]) -> int:
+def report_again(arguments: Sequence[str], study: Study | None = None) -> int:
     """Write the report of an evaluation's folder again and print its path last."""
-    options = report_parser().parse_args(arguments)
+    options = report_parser(study.program if study else PROGRAM).parse_args(arguments)
     results = Results.read(options.folder)
     with lock.held(options.folder):
-        path = page.write(results)
+        path = page.write(results, study.make_section if study else None)
         if options.format == "latex":
             print(latex.write(results))
         print(path)
     return 0
 
 
-def report_parser() -> argparse.ArgumentParser:
-    """Return the parser of ``report``."""
+def report_parser(program: str = PROGRAM) -> argparse.ArgumentParser:
+    """Return the parser of ``report``, a part of the command ``program``."""
     found = OneLineParser(
-        prog=f"{PROGRAM} report",
+        prog=f"{program} report",
         description="Write tables, figures and the report of an evaluation again, from its folder.",
         examples=("runs/a", "runs/a --format latex"),
     )
@@ -240,6 +247,7 @@ def evaluated(
     needed: execute.Inputs,
     options: argparse.Namespace,
     kept: cache.Folder | None = None,
+    study: Study | None = None,
 ) -> tuple[Path, Results]:
     """Run what ``folder`` does not hold yet and write the report; return its path and the results."""
     if options.resume:
@@ -247,7 +255,9 @@ def evaluated(
     else:
         store = Store.create(folder, described)
     write_atomically(folder / "run.json", description.encode(described))
-    described["from_cache"] = carry_out(runs, store, needed, options, kept)
+    described["from_cache"] = carry_out(
+        runs, store, needed, options, kept, study.reads_series if study else None
+    )
     write_atomically(folder / "run.json", description.encode(described))
     if store.rows.is_empty():
         reasons = invalid.read(folder)["why"]
@@ -257,7 +267,7 @@ def evaluated(
             raise InputError(f"{runs[0].suite}: flows: arrivals: {rule}")
         raise InputError(f"{folder}: no run is valid ({reasons[0]}); try again with --resume")
     results = Results.read(folder)
-    return page.write(results), results
+    return page.write(results, study.make_section if study else None), results
 
 
 def load_suites(given: Sequence[str], options: argparse.Namespace) -> list[Suite]:

@@ -9,7 +9,6 @@ import leosim
 
 from leogym.configs import names, sampling
 from leogym.configs import suite as suites
-from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.runs.backends import BACKENDS
 from leogym.evaluation.runs.schemes import GROUPS, load_policy, shipped
 
@@ -25,8 +24,6 @@ def lines() -> Iterator[str]:
         one = suites.load(name)
         yield from _entry(f"{name}: {one.title}", one.question, one.source)
         yield from _indented(f"{', '.join(one.schemes)}; {one.repeats} repeat{'s' * (one.repeats > 1)}")
-    told = f"{', '.join(papers.stand_behind())}; each with its schemes and {', '.join(papers.TWELVE)}"
-    yield from _entry(f"{papers.ALIAS}: all suites of the papers' claims", told)
     yield from ("", "SCENARIOS")
     for name, path in names.scenarios().items():
         yield from _entry(name, _head(path.read_text(encoding="utf-8")))

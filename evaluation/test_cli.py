@@ -252,7 +252,7 @@ def test_the_script_exits_with_2_and_one_line_on_bad_input() -> None:
 def test_the_list_names_everything_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["--list"]) == 0
     shown = capsys.readouterr().out
-    for name in (*names.known(), *backend("simulator").schemes(), *shipped(), *BACKENDS, *GROUPS, "papers"):
+    for name in (*names.known(), *backend("simulator").schemes(), *shipped(), *BACKENDS, *GROUPS):
         assert re.search(rf"^  {re.escape(name)}\b", shown, re.MULTILINE), name
     assert max(map(len, shown.splitlines())) <= 80
     # The paper and its figure.

@@ -12,12 +12,13 @@ import pytest
 from leogym.common.errors import InputError
 from leogym.evaluation import cli
 from leogym.evaluation.cache.folder import Folder
-from leogym.evaluation.leobench import board, made_up, version
+from leogym.evaluation.leobench import board, version
 from leogym.evaluation.leobench.result import read
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import page
 from leogym.traces.path import cache, shared, synth
 from tests.damage import damaged, damages
+from tests.support import tiny_benchmark
 
 SUITE = """
 name: one
@@ -176,7 +177,7 @@ def test_a_leobench_result_that_changed_is_refused_and_judged_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(version, "FOLDER", tmp_path / "versions")
-    made_up.write(tmp_path / "versions/tiny")
+    tiny_benchmark.write(tmp_path / "versions/tiny")
     out = tmp_path / "out"
     judge = ["leobench", "cubic", "--version", "tiny", "--out", str(out), "--keep"]
     cli.run(judge)

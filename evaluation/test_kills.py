@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from leogym.evaluation import cli
-from leogym.evaluation.leobench import made_up, version
+from leogym.evaluation.leobench import version
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import page, summary_table
 from leogym.results import provenance
 from tests.kills import contents, differences, in_child, stopped_at, without_keys, writes
+from tests.support import tiny_benchmark
 
 ROOT = Path(__file__).resolve().parents[1]
 SUITE = """
@@ -86,7 +87,7 @@ def main(what: str, folder: Path) -> None:
         words = [str(folder / "one.yaml"), "--schemes", "cubic", "--cache", "none", "--resume"]
     else:
         version.FOLDER = folder / "versions"
-        made_up.write(version.FOLDER / "tiny")
+        tiny_benchmark.write(version.FOLDER / "tiny")
         words = ["leobench", "cubic", "reno", "--version", "tiny", "--keep"]
     sys.argv = ["leogym evaluate", *words, "--jobs", "1", "--out", str(out)]
     made = writes(lambda: cli.main("leogym evaluate"), out)

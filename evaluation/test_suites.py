@@ -19,7 +19,6 @@ from leogym.evaluation.runs.plan import Run, Trace
 from leogym.evaluation.runs.schemes import of_suites
 from leogym.results.metrics import flow_rows
 
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "suites"
 MOST_S = 60.0
 
 
@@ -68,15 +67,6 @@ def test_every_suite_runs_and_measures_what_its_table_is_headed_by(name: str) ->
         assert shown, run.scenario.name
         assert min(shown) > 0, run.scenario.name
         assert all(row["goodput_mbps"] > 0 for row in rows), run.scenario.name
-
-
-def test_every_suite_of_a_papers_figure_has_a_page_with_its_command() -> None:
-    of_papers = {name for name in suites.shipped() if "Fig" in suites.load(name).source}
-    pages = {path.stem: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")}
-    assert of_papers <= pages.keys()
-    for name, text in pages.items():
-        assert f"leogym evaluate {name}" in text, name
-        assert name in suites.shipped()
 
 
 def test_the_curve_has_the_lines_that_theory_gives(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from leogym.configs import scenario as scenarios
 from leogym.configs.suite import Compare
-from leogym.evaluation.made_up import made_up_measurement
 from leogym.results.measurement import Measurement, Window, step_mean
 from leogym.results.metrics import (
     PAYLOAD_SHARE,
@@ -22,6 +21,7 @@ from leogym.results.metrics import (
     shared_capacity_mbps,
     shared_window_s,
 )
+from tests.support.sample_results import sample_measurement
 
 TWO_FLOWS = scenarios.parse(
     {
@@ -196,7 +196,7 @@ def test_what_a_run_does_not_define_is_none_and_never_nan() -> None:
 
 
 def test_every_flow_carries_the_metrics_of_its_run() -> None:
-    rows = flow_rows(made_up_measurement(TWO_FLOWS), TWO_FLOWS, 5.0)
+    rows = flow_rows(sample_measurement(TWO_FLOWS), TWO_FLOWS, 5.0)
     assert [row["flow"] for row in rows] == [0, 1]
     assert rows[0]["jain"] == rows[1]["jain"] is not None
 

@@ -21,8 +21,9 @@ ROOMS = (
     "agents",
     "evaluation",
     "commands",
+    "studies",
 )
-"""Bottom up, as in docs/architecture.md."""
+"""Bottom up, as in docs/architecture.md. Nothing imports the last room."""
 
 Graph = Mapping[str, set[str]]
 

@@ -29,7 +29,6 @@ from leogym.commands import __main__ as leogym
 from leogym.common.command_line import OneLineParser
 from leogym.configs import names
 from leogym.evaluation.entries import confinement
-from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.runs import schemes
 from leogym.results.flow_report import FlowReport
 
@@ -46,6 +45,7 @@ FOLDERS = (
     "kernel_bridge",
     "results",
     "scripts",
+    "studies",
     "tests",
     "traces",
 )
@@ -59,6 +59,7 @@ WITHOUT_PARSER = (
     "results.columns",
     "configs.file_reference",
     "configs.reference",
+    "configs.suite_table",
     "tests.documented_changes",
     "scripts/layers.py",
 )
@@ -223,12 +224,12 @@ def deeper(name: str, options: argparse.Namespace) -> str | None:
             agent = registry.get(options.agent)
             task = {} if algorithm is None else train_cli.task_of(agent, algorithm)
             train_cli.check(train_cli.fresh(algorithm or agent, options, task))
-        if name in ("evaluate", "evaluate.py") and "suites" in options:
-            for given in papers.names(options.suites):
+        if name in ("evaluate", "evaluate.py", "papers") and "suites" in options:
+            for given in options.suites:
                 if not given.endswith(".yaml") or (ROOT / given).exists():
                     names.as_suite(given)
             known = {*leosim.schemes(), *schemes.shipped(), *schemes.GROUPS, *ADDED, "…"}
-            for given in (options.schemes or "").split(","):
+            for given in (getattr(options, "schemes", None) or "").split(","):
                 if (
                     given.strip("…")
                     and "=" not in given

@@ -16,6 +16,12 @@ def test_no_room_imports_one_above_it() -> None:
         assert not others & above, f"{room} imports {others & above}"
 
 
+def test_nothing_imports_a_study() -> None:
+    for path in layers.sources():
+        if not path.is_relative_to(ROOT / "studies"):
+            assert not any(name.split(".")[0] == "studies" for name in layers.imported(path)), path
+
+
 def test_no_packages_import_each_other_in_a_circle() -> None:
     found = layers.layers(layers.packages())
     assert sum(map(len, found)) == len(layers.packages()) > 30

@@ -9,10 +9,10 @@ from leogym.agents import train_cli
 from leogym.common import output_folder
 from leogym.common.errors import InputError
 from leogym.evaluation import cli
-from leogym.evaluation.detection import __main__ as detection
 from leogym.evaluation.leobench import __main__ as leobench
 from leogym.kernel_bridge import __main__ as kernel_bridge
 from leogym.kernel_bridge.lab import lab_command
+from studies.detection import __main__ as detection
 from tests.kills import contents
 
 REPOSITORY = Path(__file__).resolve().parents[1]

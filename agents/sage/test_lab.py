@@ -182,7 +182,7 @@ def test_what_the_lab_cannot_collect_is_refused_before_anything_is_run(
     assert not (tmp_path / "pool").exists()
 
 
-# Indices into the observation (docs/sage.md): means and extremes of six signals over three windows.
+# Indices into the observation (studies/sage/README.md): means and extremes of six signals over three windows.
 VARIATION = [1, *range(31, 40)]
 EXTREMES = [*(3 * n + which for n in range(1, 19) for which in (2, 3))]
 LARGEST = 61

@@ -173,5 +173,5 @@ def test_the_trained_policy_has_nine_tenths_of_the_best_schemes_power():
     situations = scenarios.held_out(ranges, 40, judge=True)
     policy = evaluation.load(Path(__file__).resolve().parents[1] / "trained/sage/policy")
     best = evaluation.best_of_pool(situations, ranges)
-    # The scenarios and the figure of docs/sage.md: 0.93. Five of them are too few to tell.
+    # The scenarios and the figure of studies/sage/README.md: 0.93. Five of them are too few to tell.
     assert np.mean(evaluation.ratios(evaluation.powers(situations, "sage", policy), best)) >= 0.9

@@ -59,7 +59,7 @@ BARS = (
     Bar("jain", lambda measured: measured["jain"], lambda value: value >= 0.95),
     Bar("delay_inflation", lambda measured: measured["delay_inflation"], lambda value: value <= 1.3),
 )
-"""The bars of the static-grid table in ``docs/results/policies.md``."""
+"""The bars of the static-grid table in ``studies/policies/README.md``."""
 
 
 def links_held(

@@ -14,10 +14,10 @@ from leogym.evaluation import cli
 from leogym.evaluation.cache import folder
 from leogym.evaluation.cache.folder import Folder
 from leogym.evaluation.cache.key import key
-from leogym.evaluation.made_up import made_up_plan
-from leogym.evaluation.papers import suites as papers
 from leogym.evaluation.runs import execute
 from leogym.evaluation.runs.plan import Run
+from leogym.evaluation.study import Study
+from tests.support.sample_results import sample_plan
 
 PAIR = """
 duration_s: 2
@@ -29,7 +29,7 @@ ROWS = [{"flow": 0, "scheme": "cubic", "goodput_mbps": 0.1 + 0.2, "completion_s"
 
 @pytest.fixture
 def run() -> Run:
-    return made_up_plan("leo-pair", ["cubic"], 1)[0]
+    return sample_plan("leo-pair", ["cubic"], 1)[0]
 
 
 @pytest.fixture
@@ -93,13 +93,21 @@ def test_series_that_were_not_kept_are_made_where_they_are_asked_for(
     assert len(list((tmp_path / "b" / "series").rglob("*.parquet"))) == 4
 
 
-def test_series_that_claims_read_are_kept_of_every_repeat(
-    tmp_path: Path, pair: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_series_that_a_study_reads_are_kept_of_every_repeat(tmp_path: Path, pair: str) -> None:
     # Without series a claim about part of a run has one value and no interval.
-    monkeypatch.setattr(papers, "reads_over_time", lambda suite, scheme: (suite, scheme) == ("pair", "cubic"))
-    arguments = [pair, "--schemes", "cubic,reno", "--repeats", "2", "--series", "first", "--cache", "none"]
-    cli.run([*arguments, "--out", str(tmp_path / "a")])
+    study = Study(
+        "leogym study",
+        "",
+        (),
+        list,
+        list,
+        lambda run: (run.suite, run.scheme) == ("pair", "cubic"),
+        lambda _: None,
+    )
+    cli.run(
+        [pair, "--schemes", "cubic,reno", "--repeats", "2", "--cache", "none", "--out", str(tmp_path / "a")],
+        study=study,
+    )
     flows = {path.stem for path in (tmp_path / "a" / "series" / "flows").iterdir()}
     assert {stem[-1] for stem in flows if "cubic" in stem} == {"0", "1"}
     assert {stem[-1] for stem in flows if "reno" in stem} == {"0"}

@@ -14,8 +14,8 @@ from leogym.evaluation import cli
 from leogym.evaluation.compare.changes import changes
 from leogym.evaluation.compare.effects import Effect, effects
 from leogym.evaluation.compare.formats import markdown, text
-from leogym.evaluation.made_up import made_up_results
 from leogym.evaluation.recorded.description import encode
+from tests.support.sample_results import sample_results
 
 
 def rows(values: list[float], *, scheme: str = "cubic", seed: int = 0, **others: list[float]) -> pl.DataFrame:
@@ -128,8 +128,8 @@ def test_the_command_says_what_differs_in_setup_and_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
-    made_up_results(a, ["leo-single"], ["cubic", "reno"], 3)
-    made_up_results(b, ["leo-single", "leo-pair"], ["cubic", "astraea"], 3)
+    sample_results(a, ["leo-single"], ["cubic", "reno"], 3)
+    sample_results(b, ["leo-single", "leo-pair"], ["cubic", "astraea"], 3)
     runs = pl.read_parquet(b / "runs.parquet")
     runs.with_columns(pl.col("goodput_mbps") * 1.1).write_parquet(b / "runs.parquet")
     described = json.loads((b / "run.json").read_text())
@@ -174,7 +174,7 @@ def test_policies_and_traces_that_changed_are_named() -> None:
 
 
 def test_folders_that_share_nothing_are_one_line(tmp_path: Path) -> None:
-    made_up_results(tmp_path / "a", ["leo-single"], ["cubic"], 1)
-    made_up_results(tmp_path / "b", ["leo-single"], ["reno"], 1)
+    sample_results(tmp_path / "a", ["leo-single"], ["cubic"], 1)
+    sample_results(tmp_path / "b", ["leo-single"], ["reno"], 1)
     with pytest.raises(InputError, match=r"a, .*b: compare: the two share no suite"):
         cli.run(["compare", str(tmp_path / "a"), str(tmp_path / "b")])

@@ -6,8 +6,8 @@ import pytest
 
 from leogym.configs import suite as suites
 from leogym.evaluation.figures import boxes, completion, distribution, fairness
-from leogym.evaluation.made_up import made_up_results
 from leogym.evaluation.recorded.results import Results
+from tests.support.sample_results import sample_results
 
 
 def transfers(name: str, seconds: dict[str, float | None]) -> Results:
@@ -39,7 +39,7 @@ def test_completion_time_is_drawn_against_size_for_every_scheme_that_ended() -> 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return made_up_results(tmp_path_factory.mktemp("figures"), ["leo-pair"], ["cubic", "astraea"], 1)
+    return sample_results(tmp_path_factory.mktemp("figures"), ["leo-pair"], ["cubic", "astraea"], 1)
 
 
 def test_a_box_has_a_value_for_each_flow_and_repeat(results: Results) -> None:

@@ -3,12 +3,12 @@ import numpy as np
 from leogym.configs import suite
 from leogym.evaluation.fidelity import golden
 from leogym.evaluation.figures import windows
-from leogym.evaluation.made_up import made_up_results
 from leogym.evaluation.report.page import columns_of
+from tests.support.sample_results import sample_results
 
 
 def test_windows_of_the_simulator_stand_beside_what_the_kernel_did_on_the_same_scale(tmp_path):
-    results = made_up_results(tmp_path, ["fidelity-leo"], ["cubic", "vegas"], 1)
+    results = sample_results(tmp_path, ["fidelity-leo"], ["cubic", "vegas"], 1)
     panels = windows.panels(results, results.suites[0])
     assert columns_of(panels) == 2
     kept = golden.read(golden.FOLDER / "fidelity-leo.json").runs
@@ -24,5 +24,5 @@ def test_windows_of_the_simulator_stand_beside_what_the_kernel_did_on_the_same_s
 
 
 def test_a_suite_that_the_kernel_has_not_run_has_no_such_panels(tmp_path):
-    results = made_up_results(tmp_path, ["leo-pair"], ["cubic"], 1)
+    results = sample_results(tmp_path, ["leo-pair"], ["cubic"], 1)
     assert windows.panels(results, suite.load("leo-pair")) == []

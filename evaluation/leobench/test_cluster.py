@@ -9,10 +9,11 @@ import ray
 from ray.cluster_utils import Cluster
 
 from leogym.agents.engines.ray_cluster import OBJECT_STORE_BYTES
-from leogym.evaluation.leobench import entering, judging, made_up, split, version
+from leogym.evaluation.leobench import entering, judging, split, version
 from leogym.evaluation.leobench.result import Result
 from leogym.evaluation.runs.plan import Run
 from leogym.results.measurement import Measurement
+from tests.support import tiny_benchmark
 
 LOST_AFTER = 4
 """Runs that have ended when a node is killed; each entry has nine."""
@@ -29,9 +30,11 @@ def repeatable(result: Result) -> dict[str, object]:
 def test_a_node_that_is_killed_in_the_middle_leaves_no_trace_in_a_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = made_up.write(tmp_path / "tiny")
+    folder = tiny_benchmark.write(tmp_path / "tiny")
     longer = (
-        made_up.SUITES["alone"].replace("repeats: 2", "repeats: 6").replace("duration_s: 3", "duration_s: 20")
+        tiny_benchmark.SUITES["alone"]
+        .replace("repeats: 2", "repeats: 6")
+        .replace("duration_s: 3", "duration_s: 20")
     )
     (folder / "alone.yaml").write_text(longer)
     tiny = version.load(folder)

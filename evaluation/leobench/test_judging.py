@@ -9,10 +9,11 @@ from leogym.agents import training
 from leogym.common.errors import InputError
 from leogym.evaluation import cli
 from leogym.evaluation.entries import confinement
-from leogym.evaluation.leobench import entering, judging, made_up, split, version
+from leogym.evaluation.leobench import entering, judging, split, version
 from leogym.evaluation.leobench.result import Result, encode, read
 from leogym.evaluation.leobench.split import Split
 from leogym.evaluation.leobench.version import PARTS, Version
+from tests.support import tiny_benchmark
 
 DOCS = Path(__file__).resolve().parents[2] / "docs/leobench"
 CONFINED = pytest.mark.skipif(confinement.missing() is not None, reason=str(confinement.missing()))
@@ -20,7 +21,7 @@ CONFINED = pytest.mark.skipif(confinement.missing() is not None, reason=str(conf
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Version:
-    return version.load(made_up.write(tmp_path_factory.mktemp("tiny")))
+    return version.load(tiny_benchmark.write(tmp_path_factory.mktemp("tiny")))
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ def test_the_docs_example_of_each_of_the_four_kinds_is_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(version, "FOLDER", tmp_path / "versions")
-    made_up.write(tmp_path / "versions/tiny")
+    tiny_benchmark.write(tmp_path / "versions/tiny")
     crate = shutil.copytree(
         DOCS / "example-scheme", tmp_path / "crate", ignore=shutil.ignore_patterns("target")
     )

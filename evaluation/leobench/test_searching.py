@@ -8,14 +8,15 @@ import pytest
 from leogym.agents import __main__ as agents
 from leogym.agents.search.test_grammar import SMALL, written
 from leogym.common.errors import InputError
-from leogym.evaluation.leobench import entering, judging, made_up, searching, split, version
+from leogym.evaluation.leobench import entering, judging, searching, split, version
 from leogym.evaluation.runs.schemes import Contestants
+from tests.support import tiny_benchmark
 
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(version, "FOLDER", tmp_path / "versions")
-    made_up.write(tmp_path / "versions/tiny")
+    tiny_benchmark.write(tmp_path / "versions/tiny")
     return written(tmp_path, SMALL)
 
 

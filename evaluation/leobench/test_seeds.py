@@ -4,9 +4,10 @@ import pytest
 
 from leogym.common.errors import InputError
 from leogym.evaluation.leobench import __main__ as command
-from leogym.evaluation.leobench import made_up, seeds, version
+from leogym.evaluation.leobench import seeds, version
 from leogym.evaluation.leobench.result import Estimate
 from leogym.evaluation.leobench.seeds import Meeting
+from tests.support import tiny_benchmark
 
 
 def estimate(value: float, width: float = 1.0) -> Estimate:
@@ -29,7 +30,7 @@ def test_two_entries_meet_on_each_seed_and_a_second_call_judges_nothing_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(version, "FOLDER", tmp_path / "versions")
-    made_up.write(tmp_path / "versions/tiny")
+    tiny_benchmark.write(tmp_path / "versions/tiny")
     line = ["seeds", "cubic", "astraea", "--version", "tiny", "--seeds", "2", "--first", "5"]
     out = tmp_path / "out"
     assert command.run([*line, "--out", str(out)]) == 0

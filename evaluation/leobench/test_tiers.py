@@ -8,10 +8,11 @@ import pytest
 from leogym.common.errors import InputError
 from leogym.evaluation import cli
 from leogym.evaluation.entries import confinement
-from leogym.evaluation.leobench import made_up, split, version
+from leogym.evaluation.leobench import split, version
 from leogym.evaluation.leobench.result import read
 from leogym.evaluation.leobench.version import PARTS
 from leogym.kernel_bridge.lab import image, links, served_in_guest
+from tests.support import tiny_benchmark
 
 LACK = links.missing() or served_in_guest.missing(image.latest())
 DOCS = Path(__file__).resolve().parents[2] / "docs/leobench"
@@ -20,7 +21,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs/leobench"
 @pytest.fixture(autouse=True)
 def _tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(version, "FOLDER", tmp_path / "versions")
-    made_up.write(tmp_path / "versions/tiny")
+    tiny_benchmark.write(tmp_path / "versions/tiny")
 
 
 def test_the_fixed_part_has_the_scenarios_seeds_and_phases_of_dev_in_less_time() -> None:

@@ -6,9 +6,10 @@ import pytest
 
 from leogym.common.errors import InputError
 from leogym.evaluation.leobench import __main__ as command
-from leogym.evaluation.leobench import freezing, made_up, scoring, split, version
+from leogym.evaluation.leobench import freezing, scoring, split, version
 from leogym.evaluation.leobench.version import PARTS
 from leogym.kernel_bridge.lab import image
+from tests.support import tiny_benchmark
 
 
 @pytest.mark.parametrize("name", version.names())
@@ -37,7 +38,7 @@ def test_a_frozen_version_tells_what_moved_and_is_never_frozen_again(
 ) -> None:
     monkeypatch.setattr(version, "FOLDER", tmp_path)
     _lab_runs(monkeypatch, "6.1")
-    folder = made_up.write(tmp_path / "tiny")
+    folder = tiny_benchmark.write(tmp_path / "tiny")
     with pytest.raises(InputError, match="tiny: is a draft"):
         command.run(["check", "tiny"])
     assert command.run(["freeze", "tiny"]) == 0
@@ -48,10 +49,10 @@ def test_a_frozen_version_tells_what_moved_and_is_never_frozen_again(
 
     # A change of the simulator's results: the queue of one suite is larger than its file says.
     original: Callable[..., dict[str, str]] = freezing.behaviour
-    larger = made_up.SUITES["two"].replace("bdp: 1.0", "bdp: 2.0")
+    larger = tiny_benchmark.SUITES["two"].replace("bdp: 1.0", "bdp: 2.0")
     (folder / "two.yaml").write_text(larger)
     changed = split.dev(version.load("tiny"))
-    (folder / "two.yaml").write_text(made_up.SUITES["two"])
+    (folder / "two.yaml").write_text(tiny_benchmark.SUITES["two"])
     monkeypatch.setattr(freezing, "behaviour", lambda found, _: original(found, changed))
     capsys.readouterr()
     assert command.run(["check", "tiny"]) == 1
@@ -60,7 +61,7 @@ def test_a_frozen_version_tells_what_moved_and_is_never_frozen_again(
     monkeypatch.setattr(version, "FOLDER", tmp_path)
 
     # A comment changes a file, but no number.
-    (folder / "two.yaml").write_text("# a comment\n" + made_up.SUITES["two"])
+    (folder / "two.yaml").write_text("# a comment\n" + tiny_benchmark.SUITES["two"])
     assert freezing.moved(version.load("tiny")) == ["files: two.yaml: moved"]
     frozen = json.loads((folder / "frozen.json").read_text())
     assert frozen["lab_kernel"] == "6.1"
@@ -75,7 +76,7 @@ def _lab_runs(monkeypatch: pytest.MonkeyPatch, linux: str) -> None:
 def test_a_lab_with_another_kernel_than_the_frozen_versions_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made_up.write(tmp_path)
+    tiny_benchmark.write(tmp_path)
     found = version.load(tmp_path)
     assert freezing.another_kernel(found) is None
     frozen = freezing.Frozen(files={}, traces={}, behaviour={}, lab_kernel="6.1")
@@ -106,8 +107,8 @@ def test_a_lab_with_another_kernel_than_the_frozen_versions_is_told(
 def test_a_wrong_version_is_refused_by_file_field_and_rule(
     tmp_path: Path, old: str, new: str, told: str
 ) -> None:
-    folder = made_up.write(tmp_path)
-    (folder / "version.yaml").write_text(made_up.VERSION.replace(old, new))
+    folder = tiny_benchmark.write(tmp_path)
+    (folder / "version.yaml").write_text(tiny_benchmark.VERSION.replace(old, new))
     with pytest.raises(InputError, match=told):
         version.load(folder)
 

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from leogym.common.errors import InputError
-from leogym.evaluation.made_up import made_up_measurement, made_up_plan
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.recorded.store import METADATA_KEY, SCHEMA, Store
 from leogym.evaluation.runs.plan import Run
+from tests.support.sample_results import sample_measurement, sample_plan
 
 DESCRIPTION = {"command": "python evaluate.py leo-pair", "seed": 1}
 CONTRACT = (
@@ -24,7 +24,7 @@ CONTRACT = (
 KILLED_WRITER = """
 import os, signal, sys
 from pathlib import Path
-from leogym.evaluation.made_up import made_up_measurement, made_up_plan
+from tests.support.sample_results import sample_measurement, sample_plan
 from leogym.evaluation.recorded.store import Store
 
 kill_at, calls, rename = int(sys.argv[2]), 0, os.replace
@@ -38,19 +38,19 @@ def replace(source, target):
 
 os.replace = replace
 store = Store.create(Path(sys.argv[1]), {})
-for run in made_up_plan("leo-pair", ["reno"], 2):
-    store.record(run, made_up_measurement(run.scenario))
+for run in sample_plan("leo-pair", ["reno"], 2):
+    store.record(run, sample_measurement(run.scenario))
 """
 
 
 def record(store: Store, runs: list[Run]) -> None:
     for run in runs:
-        store.record(run, made_up_measurement(run.scenario))
+        store.record(run, sample_measurement(run.scenario))
 
 
 @pytest.fixture
 def runs() -> list[Run]:
-    return made_up_plan("leo-pair", ["cubic", "reno"], 1)
+    return sample_plan("leo-pair", ["cubic", "reno"], 1)
 
 
 def test_runs_parquet_has_one_row_a_flow_and_run_with_the_columns_of_the_contract(
@@ -137,7 +137,7 @@ def test_a_kill_at_any_file_leaves_only_whole_files_and_a_resume_loses_only_that
     for path in folder.rglob("*.parquet"):
         pl.read_parquet(path)
     assert (folder / "runs.parquet").exists() == (recorded is not None)
-    planned = made_up_plan("leo-pair", ["reno"], 2)
+    planned = sample_plan("leo-pair", ["reno"], 2)
     store = Store.resume(folder, {})
     assert store.recorded == {run.run_id for run in planned[: recorded or 0]}
     assert not list(folder.rglob(".*.tmp"))

@@ -1,25 +1,15 @@
 """The report's first screen beside the ranking: leaders by suite, trust badges and counts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
 import polars as pl
 
 from leogym.configs.suite import Suite
 from leogym.evaluation.fidelity import Fidelity, kernel
-from leogym.evaluation.papers.verdicts import Verdict
 from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report.section import Badge, Section
 from leogym.evaluation.report.winners import Lead, leads
-
-
-@dataclass(frozen=True)
-class Badge:
-    """A number that shows how far to trust the results, and the section with details."""
-
-    value: str
-    text: str
-    section: str
 
 
 def leads_by_suite(results: Results) -> list[tuple[Suite, list[Lead]]]:
@@ -27,8 +17,8 @@ def leads_by_suite(results: Results) -> list[tuple[Suite, list[Lead]]]:
     return [(suite, found) for suite in results.suites if (found := leads(results, suite))]
 
 
-def badges(results: Results, distances: Sequence[Fidelity], beside: Sequence[Verdict]) -> list[Badge]:
-    """Return the badges: the simulator's distance from the kernel, papers' claims, invalid runs."""
+def badges(results: Results, distances: Sequence[Fidelity], section: Section | None) -> list[Badge]:
+    """Return the badges: the simulator's distance from the kernel, the study's, invalid runs."""
     found = []
     if distances:
         goodput = median(one.goodput_median for one in distances)
@@ -41,13 +31,8 @@ def badges(results: Results, distances: Sequence[Fidelity], beside: Sequence[Ver
                 "kernel-distance",
             )
         )
-    judged = [one for one in beside if one.outcome in ("agrees", "differs")]
-    if judged:
-        agree = sum(one.outcome == "agrees" for one in judged)
-        text = f"of papers’ claims agree: {agree} of the {len(judged)} that these runs decide"
-        if open_ := len(beside) - len(judged):
-            text += f"; {open_} undecided or not run"
-        found.append(Badge(f"{agree / len(judged):.0%}", text, "papers"))
+    if section is not None and section.badge is not None:
+        found.append(section.badge)
     if results.invalid:
         found.append(Badge(str(len(results.invalid)), "runs were invalid and are excluded", "invalid"))
     return found

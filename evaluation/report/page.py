@@ -16,8 +16,6 @@ from leogym.common.atomic import write_atomically
 from leogym.configs.suite import Suite
 from leogym.evaluation.fidelity import BEYOND, Fidelity, kernel, of_results, spot
 from leogym.evaluation.figures import figure_module
-from leogym.evaluation.papers import table as claims
-from leogym.evaluation.papers.verdicts import Verdict, verdicts
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import (
     commands,
@@ -30,6 +28,7 @@ from leogym.evaluation.report import (
     starved,
     time_series,
 )
+from leogym.evaluation.report.section import MakeSection, Section
 from leogym.evaluation.report.tables import table
 from leogym.evaluation.runs import unannounced
 from leogym.results import figure_style
@@ -37,7 +36,7 @@ from leogym.results.intervals import RESAMPLES
 from leogym.results.metrics import METRICS, ORACLE_SHARE
 
 TEMPLATES = Path(__file__).parent / "templates"
-PARTS = ("figures", "table", "claims")
+PARTS = ("figures", "table", "study")
 """Parts of a suite's section that grow with the number of runs."""
 LEFT_OUT = {
     "figures": "<p class=facts>The page has no room for these figures: <code>figures/</code> has them.</p>",
@@ -78,23 +77,22 @@ class Prepared:
         )
 
 
-def write(results: Results) -> Path:
-    """Write the CSV tables, ``figures/`` and ``report.html`` into the folder; return the report's path."""
+def write(results: Results, make_section: MakeSection | None = None) -> Path:
+    """Write the CSV tables, ``figures/`` and ``report.html`` into the folder; return the report's path.
+
+    ``make_section`` adds a study's files and its section of the report.
+    """
     folder = results.folder
     summary = results.summary.with_columns(pl.lit(results.quick).alias("quick"))
     write_atomically(folder / "summary.csv", summary.write_csv().encode())
     places = ranking.ranking(results)
     write_atomically(folder / "ranking.csv", ranking.table(places, results.quick).write_csv().encode())
     with drawing.begun(results) as drawn:
-        beside = [] if results.spot else verdicts(results)
-        if beside:
-            write_atomically(folder / "claims.csv", claims.table(beside, results.quick).write_csv().encode())
-        else:
-            (folder / "claims.csv").unlink(missing_ok=True)
+        study = None if make_section is None else make_section(results)
         prepared = Prepared.of(results)
         groups = write_figures(results, drawn)
     path = folder / "report.html"
-    write_atomically(path, render(results, groups, beside, places, prepared).encode())
+    write_atomically(path, render(results, groups, study, places, prepared).encode())
     return path
 
 
@@ -130,11 +128,11 @@ def columns_of(panels: Sequence[figure_style.Panel | drawing.Drawn]) -> int:
 def render(
     results: Results,
     groups: dict[str, list[FigureGroup]],
-    beside: list[Verdict],
+    study: Section | None,
     places: list[ranking.Place],
     prepared: Prepared,
 ) -> str:
-    """Return the report's HTML; ``beside`` are verdicts on papers' claims, ``places`` the power ranking."""
+    """Return the report's HTML; ``places`` is the power ranking."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -144,22 +142,20 @@ def render(
     )
     looks = figure_style.looks(results.schemes)
     distances, charts, maps = prepared.distances, prepared.charts, prepared.maps
-    names = [suite.name for suite in results.suites]
     shown = {metric.name for suite in results.suites for metric in results.headline(suite)}
     used = [metric for metric in (*METRICS.values(), ORACLE_SHARE) if metric.name in shown]
-    sections = [section(results, suite, groups, prepared, beside) for suite in results.suites]
+    sections = [section(results, suite, groups, prepared, study) for suite in results.suites]
     page = partial(
         environment.get_template("page.html.j2").render,
         results=results,
         title=_title(results.schemes),
         places=places,
         leads=first_screen.leads_by_suite(results),
-        badges=first_screen.badges(results, distances, beside),
+        badges=first_screen.badges(results, distances, study),
         counts=first_screen.counts(results),
         suites=sections,
         metrics=used,
-        papers=claims.sections(beside),
-        across=[one for one in beside if one.claim.suite not in names],
+        study=study,
         maps=Markup(maps),
         plotly=Markup(packing.plotly()) if charts or maps else "",
         fidelity=distances,
@@ -188,7 +184,7 @@ def section(
     suite: Suite,
     groups: dict[str, list[FigureGroup]],
     prepared: Prepared,
-    beside: list[Verdict],
+    study: Section | None,
 ) -> dict[str, Any]:
     """Return the template's values for a suite's section."""
     chart = prepared.charts.get(suite.name)
@@ -206,7 +202,7 @@ def section(
         "figures": [group for group in groups[suite.name] if not (chart and group.kind in time_series.KINDS)],
         "explorer": chart,
         "command": commands.of_suite(results, suite),
-        "claims": [one for one in beside if one.claim.suite == suite.name],
+        "study": "" if study is None else study.in_suites.get(suite.name, ""),
         "size": _size(results, suite),
         "warnings": warnings(results, suite),
         "spot": prepared.spots[suite.name],
@@ -218,9 +214,9 @@ def _parts(
     environment: Environment, one: dict[str, Any], looks: dict[str, figure_style.Look], number: int
 ) -> list[packing.Part]:
     texts = [
-        environment.get_template(f"{name}.html.j2").render(
-            one=one, claims=one["claims"], looks=looks, number=number
-        )
+        one["study"]
+        if name == "study"
+        else environment.get_template(f"{name}.html.j2").render(one=one, looks=looks, number=number)
         for name in PARTS
     ]
     return [packing.Part(text, LEFT_OUT.get(name, "")) for name, text in zip(PARTS, texts, strict=True)]

@@ -4,9 +4,9 @@ import pytest
 
 from leogym import evaluation
 from leogym.common.errors import InputError
-from leogym.evaluation.made_up import made_up_results
 from leogym.evaluation.report import card
 from tests.support.notebook_card import checked, shown
+from tests.support.sample_results import sample_results
 
 SCHEMES = ["cubic", "reno", "astraea"]
 
@@ -14,7 +14,7 @@ SCHEMES = ["cubic", "reno", "astraea"]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("card") / "evaluation"
-    made_up_results(folder, ["leo-single", "leo-pair"], SCHEMES, 3)
+    sample_results(folder, ["leo-single", "leo-pair"], SCHEMES, 3)
     return folder
 
 

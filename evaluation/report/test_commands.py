@@ -23,7 +23,7 @@ def told(suite: Suite, command: str, schemes: list[str], seed: int = 1, **config
 
 def test_a_suites_own_schemes_and_what_papers_add_are_spelled_out() -> None:
     suite = suites.load("leo-single")
-    found = told(suite, "leogym evaluate papers --out runs/papers", ["bbr3", "cubic"])
+    found = told(suite, "leogym papers --out runs/papers", ["bbr3", "cubic"])
     assert found == "leogym evaluate leo-single --schemes bbr3,cubic"
 
 

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from leogym.evaluation.made_up import made_up_results
 from leogym.evaluation.report import drawing
+from tests.support.sample_results import sample_results
 
 
 def test_processes_draw_what_one_draws_in_the_same_order(tmp_path: Path) -> None:
-    results = made_up_results(tmp_path, ["leo-single"], ["cubic"], 1)
+    results = sample_results(tmp_path, ["leo-single"], ["cubic"], 1)
     with drawing.begun(results) as drawn:
         alone = list(drawn)
     assert [kind for _, kind, _ in alone] == results.suites[0].figures
@@ -18,7 +18,7 @@ def test_processes_draw_what_one_draws_in_the_same_order(tmp_path: Path) -> None
 
 
 def test_an_error_beside_the_drawing_ends_it(tmp_path: Path) -> None:
-    results = made_up_results(tmp_path, ["leo-single", "leo-pair"], ["cubic"], 1)
+    results = sample_results(tmp_path, ["leo-single", "leo-pair"], ["cubic"], 1)
     with pytest.raises(ValueError, match="beside"), drawing.begun(results, few=0):
         raise ValueError("beside")
     assert multiprocessing.active_children() == []

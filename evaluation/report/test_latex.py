@@ -7,16 +7,16 @@ import pytest
 
 from leogym.common.errors import InputError
 from leogym.evaluation import cli
-from leogym.evaluation.made_up import made_up_results
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import latex
+from tests.support.sample_results import sample_results
 
 ODD = "mine_50%&co"
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    found = made_up_results(tmp_path_factory.mktemp("latex"), ["leo-pair"], ["cubic", ODD], 2)
+    found = sample_results(tmp_path_factory.mktemp("latex"), ["leo-pair"], ["cubic", ODD], 2)
     config = found.description["config"]
     suites = [{**one, "figures": ["fairness"]} for one in config["suites"]]
     return Results(found.folder, {**found.description, "config": {**config, "suites": suites}}, found.runs)

@@ -4,16 +4,16 @@ import polars as pl
 import pytest
 
 from leogym.configs import suite as suites
-from leogym.evaluation.made_up import made_up_results
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import first_screen, ranking, winners
+from tests.support.sample_results import sample_results
 
 SCHEMES = ["cubic", "reno", "astraea"]
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return made_up_results(tmp_path_factory.mktemp("ranked"), ["leo-single", "leo-pair"], SCHEMES, 2)
+    return sample_results(tmp_path_factory.mktemp("ranked"), ["leo-single", "leo-pair"], SCHEMES, 2)
 
 
 def with_runs(results: Results, runs: pl.DataFrame) -> Results:

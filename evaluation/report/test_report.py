@@ -14,14 +14,15 @@ from playwright.sync_api import Browser, Page, expect
 
 from leogym.evaluation.figures import timeline
 from leogym.evaluation.figures.timeline import binned
-from leogym.evaluation.made_up import made_up_results
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import packing, path_maps, ranking
 from leogym.evaluation.report import page as report
+from leogym.evaluation.report.section import Badge, Section
 from leogym.evaluation.report.tables import best_of
 from leogym.results import figure_style
 from leogym.results.intervals import SUMMARY_COLUMNS
 from leogym.results.metrics import METRICS
+from tests.support.sample_results import sample_results
 
 pytestmark = pytest.mark.xdist_group("report")  # their report takes seconds to write
 
@@ -31,14 +32,22 @@ SCHEMES = ["cubic", "astraea"]
 expect.set_options(timeout=30_000)  # for busy machines
 WIDE, NARROW = 1440, 375
 MANY_RUNS = 2_000
+STUDY = Section(
+    anchor="claims",
+    title="Claims beside ours",
+    html='<section id="claims"><h2>Claims</h2></section>',
+    css=".claim { font-weight: 650; }",
+    badge=Badge("50 %", "of the claims agree", "claims"),
+    in_suites={"leo-single": '<p class="claim">Half of <a href="#claims">the claims</a> agree.</p>'},
+)
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("evaluation")
-    results = made_up_results(folder, ["leo-single", "leo-pair"], SCHEMES, 2)
+    results = sample_results(folder, ["leo-single", "leo-pair"], SCHEMES, 2)
     results.description["traces"]["/home/someone/measurements/a-terminal-of-2026.csv"] = "ab" * 32
-    return report.write(results)
+    return report.write(results, lambda results: STUDY)
 
 
 @contextmanager
@@ -92,10 +101,19 @@ def test_the_report_reads_on_a_laptop_and_a_phone_in_light_and_dark(
         assert ink != paper != line
 
 
+def test_a_study_has_a_section_a_badge_and_a_part_of_its_suites(written: Path) -> None:
+    page = written.read_text()
+    assert STUDY.html in page
+    assert STUDY.css in page
+    assert page.count(STUDY.in_suites["leo-single"]) == 1
+    assert page.index('id="leo-single"') < page.index('class="claim"') < page.index('id="leo-pair"')
+    assert '<a href="#claims"><b>50 %</b> <span>of the claims agree</span></a>' in page
+
+
 def test_every_link_of_the_report_leads_somewhere(written: Path, browser: Browser) -> None:
     with opened(browser, written, WIDE, "light") as page:
         targets = page.evaluate("[...document.links].map(one => decodeURIComponent(one.hash.slice(1)))")
-        assert {"leo-single", "leo-pair", "papers", "kernel-distance", "reading"} <= set(targets)
+        assert {"leo-single", "leo-pair", "claims", "kernel-distance", "reading"} <= set(targets)
         assert page.evaluate("names => names.filter(one => !document.getElementById(one))", targets) == []
         page.locator("#winners a").last.click()
         page.wait_for_function(
@@ -239,7 +257,7 @@ def test_figures_are_also_files_of_their_own(written: Path) -> None:
 
 
 def test_writing_a_report_twice_gives_the_same_bytes(tmp_path: Path) -> None:
-    report.write(made_up_results(tmp_path, ["leo-single"], ["cubic"], 1))
+    report.write(sample_results(tmp_path, ["leo-single"], ["cubic"], 1))
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     report.write(Results.read(tmp_path))
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -255,13 +273,13 @@ def test_summary_csv_reads_plainly_and_has_every_metric_of_both_suites(written: 
 
 
 def test_one_run_has_a_mean_in_the_report_and_says_that_it_has_no_interval(tmp_path: Path) -> None:
-    text = report.write(made_up_results(tmp_path, ["leo-single"], ["cubic"], 1)).read_text()
+    text = report.write(sample_results(tmp_path, ["leo-single"], ["cubic"], 1)).read_text()
     assert text.count("<i>one run</i>") == 6 * 6
     assert "How cubic performs" in text
 
 
 def test_what_a_user_names_is_shown_and_never_taken_for_markup(tmp_path: Path) -> None:
-    text = report.write(made_up_results(tmp_path, ["leo-single"], ["<b>mine</b>"], 1)).read_text()
+    text = report.write(sample_results(tmp_path, ["leo-single"], ["<b>mine</b>"], 1)).read_text()
     assert "<b>mine" not in text
     assert "&lt;b&gt;mine" in text
 
@@ -278,7 +296,7 @@ def test_only_what_the_runs_tell_apart_is_bold() -> None:
 
 
 def test_a_panel_without_any_outage_is_filled_by_its_axes(tmp_path: Path) -> None:
-    results = made_up_results(tmp_path, ["leo-single"], ["cubic"], 1)
+    results = sample_results(tmp_path, ["leo-single"], ["cubic"], 1)
     for path in (tmp_path / "series" / "links").iterdir():
         pl.read_parquet(path).with_columns(connected=True).write_parquet(path)
     results = replace(results, digests=None)  # the series are no longer as recorded
@@ -302,7 +320,7 @@ def test_a_bin_without_a_value_is_a_gap() -> None:
 
 def test_tables_load_with_pandas_and_polars_in_one_line(written: Path) -> None:
     folder = written.parent
-    for name in ("summary.csv", "ranking.csv", "claims.csv"):
+    for name in ("summary.csv", "ranking.csv"):
         assert list(pandas.read_csv(folder / name).columns) == pl.read_csv(folder / name).columns
     assert len(pandas.read_parquet(folder / "runs.parquet")) == len(pl.read_parquet(folder / "runs.parquet"))
     for kind, own in (("flows", "flow"), ("links", "link")):

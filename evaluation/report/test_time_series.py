@@ -8,16 +8,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from leogym.evaluation.made_up import made_up_results
 from leogym.evaluation.recorded.results import Results, Series
 from leogym.evaluation.report import packing, time_series
 from leogym.evaluation.report.packing import Part, placed
+from tests.support.sample_results import sample_results
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("series")
-    return made_up_results(folder, ["leo-single", "leo-pair"], ["cubic", "astraea"], 1)
+    return sample_results(folder, ["leo-single", "leo-pair"], ["cubic", "astraea"], 1)
 
 
 def unpacked(data: str) -> dict[str, Any]:

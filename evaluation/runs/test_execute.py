@@ -18,7 +18,6 @@ from leogym.common.cluster import joining
 from leogym.common.errors import InputError
 from leogym.configs import suite
 from leogym.evaluation import cli
-from leogym.evaluation.made_up import made_up_measurement, made_up_plan
 from leogym.evaluation.recorded.store import Store
 from leogym.evaluation.runs import execute, plan
 from leogym.evaluation.runs.backends import Inputs, Simulator, measure
@@ -26,6 +25,7 @@ from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.runs.schemes import Contestants
 from leogym.results.measurement import Measurement
 from leogym.results.metrics import SHARED_METRICS
+from tests.support.sample_results import sample_measurement, sample_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 WHOLE = Inputs({}, {})
@@ -179,11 +179,11 @@ def test_a_simulation_advances_by_a_positive_time(tmp_path: Path, seconds: float
 
 
 def test_a_run_that_fails_half_way_leaves_no_file_behind(tmp_path: Path) -> None:
-    [run] = made_up_plan("leo-pair", ["reno"], 1)[:1]
+    [run] = sample_plan("leo-pair", ["reno"], 1)[:1]
     store = Store.create(tmp_path, {})
 
     def parts() -> Iterator[Measurement]:
-        yield made_up_measurement(run.scenario)
+        yield sample_measurement(run.scenario)
         raise InputError("half way")
 
     with pytest.raises(InputError, match="half way"):

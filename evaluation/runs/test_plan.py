@@ -6,9 +6,9 @@ import pytest
 
 from leogym.common.errors import InputError
 from leogym.configs import suite as suites
-from leogym.evaluation.made_up import MADE_UP_TRACES, made_up_plan
 from leogym.evaluation.runs.plan import Run, draw_offset_s, expand
 from leogym.evaluation.runs.schemes import Contestants, Policy
+from tests.support.sample_results import SAMPLE_TRACES, sample_plan
 
 
 def policy(interval_ms: float, onnx: bytes = b"net") -> Policy:
@@ -22,11 +22,11 @@ CLASSIC = Contestants(["cubic", "reno"], {})
 def plan(contestants: Contestants = CLASSIC, suite: str = "leo-single", **changes: Any) -> list[Run]:
     settings: dict[str, Any] = {"backend": "simulator", "known": ["cubic", "reno"], "base_seed": 1}
     settings |= {"repeats": 2, "version": "1", **changes}
-    return expand(suites.load(suite), contestants, MADE_UP_TRACES, **settings)
+    return expand(suites.load(suite), contestants, SAMPLE_TRACES, **settings)
 
 
 def test_every_scenario_scheme_and_repeat_is_planned_once_and_the_first_repeats_come_first() -> None:
-    runs = made_up_plan("leo-pair", ["cubic", "reno"], 3)
+    runs = sample_plan("leo-pair", ["cubic", "reno"], 3)
     assert len(runs) == len({run.run_id for run in runs}) == 4 * 2 * 3
     assert [run.repeat for run in runs] == sorted(run.repeat for run in runs)
 
@@ -89,7 +89,7 @@ def test_identity_follows_what_decides_the_result() -> None:
     ids = [plan()[0].run_id]
     ids += [plan(base_seed=2)[0].run_id, plan(version="2")[0].run_id]
     ids += [plan(Contestants(["x"], {"x": policy(30.0, onnx)}))[0].run_id for onnx in (b"1", b"2")]
-    changed = {name: replace(trace, sha256="0" * 63 + "9") for name, trace in MADE_UP_TRACES.items()}
+    changed = {name: replace(trace, sha256="0" * 63 + "9") for name, trace in SAMPLE_TRACES.items()}
     suite = suites.load("leo-single")
     settings: dict[str, Any] = {"backend": "simulator", "known": ["cubic", "reno"], "base_seed": 1}
     ids.append(expand(suite, CLASSIC, changed, repeats=2, version="1", **settings)[0].run_id)

@@ -3,12 +3,12 @@ import io
 import pytest
 from rich.console import Console
 
-from leogym.evaluation.made_up import made_up_plan
 from leogym.evaluation.runs.progress import Estimate, Shown, duration, weight
+from tests.support.sample_results import sample_plan
 
 
 def test_the_time_left_is_right_where_schemes_cost_differently() -> None:
-    runs = made_up_plan("leo-single", ["cubic", "sage"], 4)
+    runs = sample_plan("leo-single", ["cubic", "sage"], 4)
     costs = {"cubic": 0.001, "sage": 0.01}
     estimate = Estimate(runs, at_a_time=2)
     assert estimate.left_s() is None
@@ -23,14 +23,14 @@ def test_the_time_left_is_right_where_schemes_cost_differently() -> None:
 
 
 def test_a_run_weighs_its_time_its_capacity_and_its_flows() -> None:
-    [single, *_] = made_up_plan("leo-single", ["cubic"], 1)
-    [pair, *_] = made_up_plan("leo-pair", ["cubic"], 1)
+    [single, *_] = sample_plan("leo-single", ["cubic"], 1)
+    [pair, *_] = sample_plan("leo-pair", ["cubic"], 1)
     assert weight(single) == single.scenario.duration_s * 101
     assert weight(pair) == pair.scenario.duration_s * 102
 
 
 def test_a_log_gets_ten_lines_and_the_last_says_that_all_is_done() -> None:
-    runs = made_up_plan("leo-single", ["cubic", "reno"], 5)
+    runs = sample_plan("leo-single", ["cubic", "reno"], 5)
     told = io.StringIO()
     with Shown(Console(file=told), runs, runs[:20], at_a_time=1) as shown:
         for run in runs:
@@ -44,7 +44,7 @@ def test_a_log_gets_ten_lines_and_the_last_says_that_all_is_done() -> None:
 @pytest.mark.parametrize("terminal", ["xterm", "dumb"])
 def test_a_terminal_gets_a_bar_with_the_time_left_or_lines_if_it_cannot_draw(terminal, monkeypatch) -> None:
     monkeypatch.setenv("TERM", terminal)
-    runs = made_up_plan("leo-single", ["cubic"], 2)
+    runs = sample_plan("leo-single", ["cubic"], 2)
     told = io.StringIO()
     with Shown(Console(file=told, force_terminal=True, width=100), runs, [], at_a_time=1) as shown:
         for run in runs[:2]:

@@ -1,7 +1,7 @@
 //! Sage's observation: 69 signals, mostly means and extremes over three sliding windows.
 //!
 //! Source: Sage (Yen et al., SIGCOMM 2023), table 1, and its released server (`sage.cc`). The server sends 77
-//! columns; the released configuration (`obs_cols`) keeps 69. `docs/sage.md` maps entries to columns.
+//! columns; the released configuration (`obs_cols`) keeps 69. `studies/sage/README.md` maps entries to columns.
 //!
 //! Where our report differs from the released kernel's TCP_INFO, we use the nearest value:
 //! - *delivery rate*: the mean of the interval's samples, not the latest; without a sample the last one.

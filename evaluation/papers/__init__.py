@@ -1,4 +1,0 @@
-"""Papers' claims about congestion control on satellite paths, as data, and checks against our runs.
-
-Each ``PAPER.yaml`` beside this file holds one paper's numbers, orderings and effects in our words.
-"""

@@ -1,0 +1,25 @@
+"""What a study adds to an evaluation: its suites and schemes, the series that it reads, its section."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from leogym.configs.suite import Suite
+from leogym.evaluation.report.section import MakeSection
+from leogym.evaluation.runs.plan import Run
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study that runs suites by the command line of ``evaluate``, with the same options."""
+
+    program: str
+    """The command as a user calls it, such as ``leogym papers``."""
+    description: str
+    examples: tuple[str, ...]
+    suites: Callable[[], list[str]]
+    """The suites that run if the user names none."""
+    with_schemes: Callable[[Sequence[Suite]], list[Suite]]
+    """Return the suites with the schemes that the study adds to them."""
+    reads_series: Callable[[Run], bool]
+    """Return whether the study reads a run's time series, which ``--series first`` then also keeps."""
+    make_section: MakeSection

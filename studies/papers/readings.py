@@ -1,0 +1,142 @@
+"""Our runs' values for one side of a claim: one per repeat, by scenario or over all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from leogym.evaluation.recorded.results import Results
+from leogym.results.intervals import Interval, interval, median_interval, seed_of
+from studies.papers.claim import AUTHORS, Centre, Claim, Part
+from studies.papers.measures import MEASURES, Samples, of_runs
+from studies.papers.selection import Chosen, Place, choose
+
+
+class NotRun(Exception):
+    """The results lack something that a claim needs; the text says what."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A value per repeat, in the metric's unit in the report."""
+
+    scheme: str
+    scenario: str
+    """Its name, or for several ``mean of 10``."""
+    place: Place | None
+    """None for a value over several scenarios."""
+    samples: Samples
+    seed: int
+    centre: Centre = "mean"
+
+    @property
+    def interval(self) -> Interval:
+        """The mean over repeats with its 95 % interval, as in ``summary.csv``, or the median with its own."""
+        return interval_of(self.centre, list(self.samples.values()), self.seed)
+
+
+def interval_of(centre: Centre, values: list[float], seed: int) -> Interval:
+    """Return the interval of a statistic over repeats."""
+    return (interval if centre == "mean" else median_interval)(values, seed)
+
+
+def read(results: Results, claim: Claim, part: Part, scheme: str, backend: str) -> list[Reading]:
+    """Return one reading per scenario, or a single one as the claim's ``over`` says.
+
+    ``part`` has the differences on this side of a ratio; it is empty for other claims.
+    """
+    scheme = _standing_for(results, claim, scheme)
+    readings = [
+        _of_scenario(results, claim, part, chosen, scheme, backend)
+        for chosen in chosen_by(results, claim, part)
+    ]
+    if claim.over == "deviation":
+        return [_deviation_of(readings)]
+    if claim.over == "each" or len(readings) == 1:
+        return readings
+    if claim.over == "mean":
+        return [mean_of(readings)]
+    pick, word = (max, "highest") if claim.over == "max" else (min, "lowest")
+    extreme = pick(readings, key=lambda one: one.interval.mean)
+    return [replace(extreme, scenario=f"{word}, in {extreme.scenario}", place=None)]
+
+
+def chosen_by(results: Results, claim: Claim, part: Part) -> list[Chosen]:
+    """Return the scenarios of one side of a claim, or raise `NotRun`."""
+    name = part.suite or claim.suite
+    suite = next((one for one in results.suites if one.name == name), None)
+    if suite is None:
+        raise NotRun(f"no run of the suite {name}")
+    wanted = {**claim.scenarios, **part.scenarios}
+    try:
+        found = choose(suite, wanted)
+    except KeyError as error:
+        raise NotRun(f"{name} has no {error.args[0]}") from None
+    if not found:
+        told = ", ".join(f"{key} {choice}" for key, choice in wanted.items())
+        raise NotRun(f"{name} has no scenario with {told}")
+    return found
+
+
+def mean_of(readings: Sequence[Reading]) -> Reading:
+    """Return the mean over several scenarios, per repeat that all of them have."""
+    shared = set.intersection(*(set(one.samples) for one in readings))
+    if not shared:
+        raise NotRun(f"no repeat that all {len(readings)} scenarios have")
+    samples = {repeat: float(np.mean([one.samples[repeat] for one in readings])) for repeat in sorted(shared)}
+    first = readings[0]
+    label = f"mean of {len(readings)}"
+    seed = seed_of(first.scheme, label, str(first.seed))
+    return Reading(first.scheme, label, None, samples, seed, first.centre)
+
+
+def _deviation_of(readings: Sequence[Reading]) -> Reading:
+    samples = {
+        index: float(np.std(list(one.samples.values()), ddof=1))
+        for index, one in enumerate(readings)
+        if len(one.samples) > 1
+    }
+    if not samples:
+        raise NotRun("no scenario has two repeats")
+    first = readings[0]
+    label = f"deviation from run to run in {len(samples)}"
+    return Reading(first.scheme, label, None, samples, seed_of(first.scheme, label, str(first.seed)))
+
+
+def _standing_for(results: Results, claim: Claim, scheme: str) -> str:
+    """Return the scheme to check a claim with: ``NAME-authors`` (the authors' weights) if it ran."""
+    own = scheme + AUTHORS
+    return own if claim.needs is not None and own in results.schemes else scheme
+
+
+def _of_scenario(
+    results: Results, claim: Claim, part: Part, chosen: Chosen, scheme: str, backend: str
+) -> Reading:
+    metric = part.metric or claim.metric
+    if metric is None:
+        raise NotRun(f"no measure of it: {claim.needs}")
+    suite = part.suite or claim.suite
+    flows = part.flows if part.flows is not None else claim.flows
+    window_s = part.window_s or claim.window_s
+    samples = of_runs(
+        results,
+        suite=suite,
+        scenario=chosen.name,
+        backend=backend,
+        scheme=scheme,
+        metric=metric,
+        flows=flows,
+        window_s=window_s,
+    )
+    if not samples:
+        when = f" from {window_s[0]:g} to {window_s[1]:g} s" if window_s else ""
+        raise NotRun(f"no {metric} of {scheme} in {suite}, {chosen.name}{when}")
+    scale = MEASURES[metric].scale
+    return Reading(
+        scheme,
+        chosen.name,
+        chosen.place,
+        {repeat: value * scale for repeat, value in samples.items()},
+        seed_of(suite, chosen.name, scheme, backend, metric),
+        claim.centre,
+    )

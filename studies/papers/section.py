@@ -1,0 +1,63 @@
+"""The study's part of a report: verdicts by paper and by suite, and ``claims.csv``."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from leogym.common.atomic import write_atomically
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report.page import QUICK
+from leogym.evaluation.report.section import Badge, Section
+from studies.papers import table
+from studies.papers.verdicts import Verdict, verdicts
+
+TEMPLATES = Path(__file__).parent / "templates"
+ANCHOR = "papers"
+
+
+def make_section(results: Results) -> Section | None:
+    """Write ``claims.csv`` into the evaluation's folder and return the section; None without a claim."""
+    path = results.folder / "claims.csv"
+    judged = [] if results.spot else verdicts(results)
+    if not judged:
+        path.unlink(missing_ok=True)
+        return None
+    write_atomically(path, table.table(judged, results.quick).write_csv().encode())
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    names = [suite.name for suite in results.suites]
+    of_suite = environment.get_template("suite.html.j2").render
+    by_suite = {name: [verdict for verdict in judged if verdict.claim.suite == name] for name in names}
+    return Section(
+        anchor=ANCHOR,
+        title="Paper beside ours",
+        html=environment.get_template("section.html.j2").render(
+            anchor=ANCHOR,
+            papers=table.sections(judged),
+            across=[verdict for verdict in judged if verdict.claim.suite not in names],
+            quick=QUICK if results.quick else "",
+        ),
+        css=(TEMPLATES / "section.css").read_text(encoding="utf-8"),
+        badge=badge(judged),
+        in_suites={
+            name: of_suite(anchor=ANCHOR, claims=claims) for name, claims in by_suite.items() if claims
+        },
+    )
+
+
+def badge(judged: Sequence[Verdict]) -> Badge | None:
+    """Return the share of the claims that agree; None if the runs decide no claim."""
+    decided = [verdict for verdict in judged if verdict.outcome in ("agrees", "differs")]
+    if not decided:
+        return None
+    agree = sum(verdict.outcome == "agrees" for verdict in decided)
+    text = f"of papers’ claims agree: {agree} of the {len(decided)} that these runs decide"
+    if undecided := len(judged) - len(decided):
+        text += f"; {undecided} undecided or not run"
+    return Badge(f"{agree / len(decided):.0%}", text, ANCHOR)

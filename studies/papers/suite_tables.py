@@ -1,0 +1,119 @@
+"""``leogym papers tables``: write tables into the papers' pages from the results beside them.
+
+A comment in a page names a suite and its metrics; everything up to the next comment is replaced::
+
+    <!-- results of leo-pair: goodput_ratio, utilization in 60 ms.* -->
+    <!-- end of results -->
+
+The first metric gets its interval. The regular expression after ``in`` selects scenarios.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from leogym.common.atomic import write_atomically
+from leogym.common.command_line import OneLineParser
+from leogym.common.errors import InputError
+from leogym.configs import suite
+from leogym.results.metrics import METRICS, Metric
+from studies.papers import keep
+
+PAGES = Path(__file__).parent
+END = "<!-- end of results -->"
+BLOCK = re.compile(
+    r"(?P<begin><!-- results of (?P<suite>[\w-]+): (?P<metrics>[\w, ]+?)(?: in (?P<scenarios>.+?))? -->\n)"
+    rf".*?{re.escape(END)}",
+    re.DOTALL,
+)
+DIGITS = 2
+"""Most decimals: a page shows fewer than the report."""
+
+
+def with_tables(page: str, summary: pl.DataFrame) -> str:
+    """Return a page with its suites' tables as ``summary`` has them.
+
+    Raises:
+        InputError: the page names an unknown metric, or ``summary`` lacks what it asks for.
+    """
+    return BLOCK.sub(lambda block: _filled(block, summary), page)
+
+
+def _filled(block: re.Match[str], summary: pl.DataFrame) -> str:
+    name = block["suite"]
+    asked = [metric.strip() for metric in block["metrics"].split(",")]
+    if unknown := [metric for metric in asked if metric not in METRICS]:
+        raise InputError(f"{name}: no metric {unknown[0]!r}")
+    metrics = [METRICS[metric] for metric in asked]
+    schemes = suite.load(name).schemes
+    rows = summary.filter(
+        (pl.col("suite") == name) & pl.col("metric").is_in(asked) & pl.col("scheme").is_in(schemes)
+    )
+    cells = {
+        (row["scenario"], row["scheme"], row["metric"]): row
+        for row in rows.iter_rows(named=True)
+        if re.fullmatch(block["scenarios"] or ".*", row["scenario"])
+    }
+    if not cells:
+        raise InputError(f"{name}: {keep.PLACE.name}/ has nothing for {block['begin'].strip()}")
+    scenarios = sorted({scenario for scenario, _, _ in cells}, key=_natural)
+    lines = [
+        f"| | {' | '.join(schemes)} |",
+        "|---" * (len(schemes) + 1) + "|",
+        *(
+            f"| {scenario} | {' | '.join(_cell(cells, scenario, scheme, metrics) for scheme in schemes)} |"
+            for scenario in scenarios
+        ),
+    ]
+    counts = sorted({row["n"] for row in cells.values()})
+    runs = f"{counts[0]} runs" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} runs"
+    first, *others = [metric.label for metric in metrics]
+    titles = ", ".join([f"{first} (95 % interval)", *others])
+    source = f"{titles}; {runs} each, from [results](results/README.md):"
+    return f"{block['begin']}\n{source}\n\n" + "\n".join(lines) + f"\n\n{END}"
+
+
+def _cell(
+    cells: dict[tuple[str, str, str], dict[str, float]], scenario: str, scheme: str, metrics: list[Metric]
+) -> str:
+    shown = []
+    for metric in metrics:
+        found = cells.get((scenario, scheme, metric.name))
+        if found is None:
+            return "–"
+        mean = _show(metric, found["mean"])
+        if not shown and found["ci_low"] is not None:
+            mean += f" ({_show(metric, found['ci_low'])} to {_show(metric, found['ci_high'])})"
+        shown.append(mean)
+    return ", ".join(shown)
+
+
+def _show(metric: Metric, value: float) -> str:
+    return f"{value * metric.scale:,.{min(metric.digits, DIGITS)}f}"
+
+
+def _natural(text: str) -> list[tuple[float, str]]:
+    """Return a key that sorts numbers in a text by their size."""
+    return [
+        (float(part), "") if part[:1].isdigit() else (0.0, part)
+        for part in re.split(r"(\d+(?:\.\d+)?)", text)
+    ]
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line."""
+    OneLineParser(
+        prog="leogym papers tables",
+        description="Write the tables of the papers' pages from the results in studies/papers/results.",
+        examples=("",),
+    ).parse_args(arguments)
+    summary = keep.Kept.read(keep.PLACE).summary
+    for path in sorted(PAGES.glob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        written = with_tables(page, summary)
+        if written != page:
+            write_atomically(path, written.encode())
+            print(path)
+    return 0

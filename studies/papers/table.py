@@ -1,0 +1,91 @@
+"""Verdicts by paper: rows of ``claims.csv`` and of the report's section."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from studies.papers.paper import Paper
+from studies.papers.region import OUTCOMES
+from studies.papers.verdicts import Verdict
+
+SCHEMA: dict[str, Any] = {
+    **dict.fromkeys(
+        ("paper", "claim", "where", "says", "kind", "suite", "metric", "schemes", "backend"), pl.String
+    ),
+    **dict.fromkeys(("stated", "ours"), pl.String),
+    **dict.fromkeys(("mean", "ci_low", "ci_high"), pl.Float64),
+    **dict.fromkeys(("verdict", "why", "needs", "reason"), pl.String),
+    "quick": pl.Boolean,
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One paper's verdicts in the report."""
+
+    paper: Paper
+    rows: list[Verdict]
+
+    @property
+    def count(self) -> str:
+        """The number of claims per verdict, in words."""
+        return counted(row.outcome for row in self.rows)
+
+    @property
+    def suites(self) -> list[str]:
+        """The claims' suites that ran."""
+        return list(dict.fromkeys(row.claim.suite for row in self.rows if row.outcome != "not run"))
+
+
+def counted(outcomes: Iterable[str]) -> str:
+    """Return how many claims have each verdict, in words."""
+    words, numbers = {"agrees": "agree", "differs": "differ"}, Counter(outcomes)
+    return ", ".join(
+        f"{number} {kind if number == 1 else words.get(kind, kind)}"
+        for kind in OUTCOMES
+        if (number := numbers[kind])
+    )
+
+
+def sections(verdicts: Sequence[Verdict]) -> list[Section]:
+    """Return the verdicts grouped by paper."""
+    found: dict[str, Section] = {}
+    for verdict in verdicts:
+        found.setdefault(verdict.paper.name, Section(verdict.paper, [])).rows.append(verdict)
+    return list(found.values())
+
+
+def table(verdicts: Sequence[Verdict], quick: bool) -> pl.DataFrame:
+    """Return one row per verdict; only claims with a single value have it in the numeric columns."""
+    return pl.DataFrame([_row(one, quick) for one in verdicts], schema=SCHEMA)
+
+
+def _row(verdict: Verdict, quick: bool) -> dict[str, Any]:
+    claim = verdict.claim
+    single = verdict.ours[0].interval if len(verdict.ours) == 1 else None
+    edges = (single.low, single.high) if single else (math.nan, math.nan)
+    return {
+        "paper": verdict.paper.name,
+        "claim": claim.id,
+        "where": claim.where,
+        "says": claim.says,
+        "kind": claim.kind,
+        "suite": claim.suite,
+        "metric": claim.metric,
+        "schemes": ",".join(claim.under_test),
+        "backend": verdict.backend or None,
+        "stated": claim.stated,
+        "ours": "; ".join(f"{one.label}: {one.text}" for one in verdict.ours) or None,
+        "mean": single.mean if single else None,
+        "ci_low": None if math.isnan(edges[0]) else edges[0],
+        "ci_high": None if math.isnan(edges[1]) else edges[1],
+        "verdict": verdict.outcome,
+        "why": verdict.why or None,
+        "needs": claim.needs,
+        "reason": claim.reason,
+        "quick": quick,
+    }

@@ -1,0 +1,135 @@
+from typing import Any
+
+import leosim
+import pytest
+
+from leogym.common.errors import InputError
+from leogym.configs import suite as suites
+from leogym.evaluation.runs import schemes
+from studies.papers import paper
+from studies.papers.claim import Part
+from studies.papers.kinds import AnyClaim, Ratio, Trend
+from studies.papers.measures import MEASURES
+from studies.papers.selection import choose
+
+ALL = [(name, claim) for name in paper.shipped() for claim in paper.load(name).claims]
+CLAIM: dict[str, Any] = {"id": "one", "where": "IV, Fig. 1", "says": "It is so.", "suite": "leo-single"}
+VALUE = CLAIM | {
+    "kind": "value",
+    "metric": "goodput_mbps",
+    "schemes": ["cubic"],
+    "value": 1,
+    "tolerance": 0,
+    "unit": "Mbit/s",
+}
+RATIO = CLAIM | {"kind": "ratio", "metric": "jain", "of": {"scheme": "cubic"}, "to": {"scheme": "bbr"}}
+TREND = CLAIM | {"kind": "trend", "metric": "jain", "schemes": ["cubic"], "along": "rtt_ms"}
+
+
+def of(*claims: dict[str, Any]) -> paper.Paper:
+    about = {"name": "p", "title": "T", "authors": "A", "venue": "V", "margin": 0.1}
+    return paper.parse({**about, "claims": list(claims)}, "p.yaml")
+
+
+def test_a_claim_of_each_kind_is_read() -> None:
+    order = CLAIM | {"id": "two", "kind": "ordering", "metric": "jain", "order": ["cubic", ["bbr", "reno"]]}
+    bound = CLAIM | {"id": "three", "kind": "bound", "metric": "jain", "schemes": ["cubic"], "at_most": 0.5}
+    read = of(
+        VALUE,
+        order,
+        bound,
+        RATIO | {"id": "four", "value": 2, "tolerance": 0.1},
+        TREND | {"id": "five", "direction": "rises"},
+    )
+    assert [claim.stated for claim in read.claims] == [
+        "1 Mbit/s",
+        "cubic > bbr, reno",
+        "at most 0.5",
+        "2 ×",
+        "rises along rtt_ms",
+    ]
+    assert [claim.under_test for claim in read.claims] == [
+        ["cubic"],
+        ["cubic", "bbr", "reno"],
+        ["cubic"],
+        ["cubic", "bbr"],
+        ["cubic"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("claim", "rule"),
+    [
+        (VALUE | {"tolerence": 1}, "tolerence: unknown key"),
+        (VALUE | {"kind": "number"}, "kind"),
+        (VALUE | {"metric": "goodput"}, "there is no goodput"),
+        (VALUE | {"unit": "bit/s"}, "unit: of goodput_mbps is 'Mbit/s'"),
+        (VALUE | {"value": "1"}, "value"),
+        (VALUE | {"id": "One"}, "id"),
+        (VALUE | {"says": "It is so"}, "says"),
+        (VALUE | {"schemes": []}, "schemes"),
+        (VALUE | {"over": "all"}, "over"),
+        (VALUE | {"window_s": [20, 10]}, "window_s: must end after it begins"),
+        (VALUE | {"scenarios": {"rtt_ms": {"from": 1}}}, "unknown key"),
+        (CLAIM | {"kind": "ordering", "order": ["cubic", "bbr"]}, "metric: is missing"),
+        (CLAIM | {"kind": "ordering", "metric": "jain", "order": ["cubic"]}, "order"),
+        (CLAIM | {"kind": "bound", "metric": "jain", "schemes": ["cubic"]}, "give at_least, at_most or both"),
+        (
+            CLAIM | {"kind": "bound", "metric": "jain", "schemes": ["a"], "at_least": 2, "at_most": 1},
+            "is above",
+        ),
+        (RATIO, "give at_least, at_most or both"),
+        (RATIO | {"value": 1}, "value: goes with tolerance"),
+        (RATIO | {"at_least": 1, "schemes": ["cubic"]}, "schemes: name them here"),
+        (RATIO | {"at_least": 1, "to": {}}, "schemes: name them here"),
+        (RATIO | {"at_least": 1, "to": RATIO["of"]}, "of: must differ from to"),
+        (RATIO | {"at_least": 1, "of": {"scheme": "a", "metric": "jian"}}, "there is no jian"),
+        (RATIO | {"at_least": 1, "metric": "power", "window_s": [0, 1]}, "power needs whole runs"),
+        (TREND | {"direction": "up"}, "direction"),
+        (TREND | {"direction": "flat"}, "by: flat needs"),
+        (TREND | {"direction": "falls", "over": "max"}, "over: must be each or mean"),
+    ],
+)
+def test_a_typo_is_one_clear_line(claim: dict[str, Any], rule: str) -> None:
+    with pytest.raises(InputError) as caught:
+        of(claim)
+    message = str(caught.value)
+    assert message.startswith("p.yaml: ")
+    assert rule in message
+    assert "\n" not in message
+
+
+def test_two_claims_of_one_paper_have_two_ids() -> None:
+    with pytest.raises(InputError, match="one: is a duplicate id"):
+        of(VALUE, VALUE)
+
+
+def test_all_five_papers_are_there() -> None:
+    assert paper.shipped() == [
+        "hystart-over-satellite",
+        "learning-cc-for-leo",
+        "leotcp",
+        "satcp-leoem",
+        "tcp-cc-over-starlink",
+    ]
+    assert all(paper.load(name).name == name for name in paper.shipped())
+
+
+@pytest.mark.parametrize(("name", "claim"), ALL, ids=[f"{name}-{claim.id}" for name, claim in ALL])
+def test_every_claim_names_what_there_is(name: str, claim: AnyClaim) -> None:
+    parts = [claim.of, claim.to] if isinstance(claim, Ratio) else [Part()]
+    assert claim.metric is None or claim.metric in MEASURES
+    if claim.needs is None:
+        assert set(claim.under_test) <= {*leosim.schemes(), *schemes.shipped()}
+    for part in parts:
+        suite_name = part.suite or claim.suite
+        if suite_name not in suites.shipped() or claim.metric is None:
+            continue
+        suite = suites.load(suite_name)
+        wanted = {**claim.scenarios, **part.scenarios}
+        lacking = wanted.keys() - next(iter(suite.cases("cubic"))).values.keys()
+        assert not lacking or claim.needs is not None, f"{suite_name} has no {lacking}"
+        found = [] if lacking else choose(suite, wanted)
+        assert found or claim.needs is not None, f"{suite_name} has no scenario with {wanted}"
+        if isinstance(claim, Trend):
+            assert claim.needs is not None or all(claim.along in one.place.values for one in found)

@@ -1,0 +1,90 @@
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from leogym.common.errors import InputError
+from leogym.configs import suite as suites
+from leogym.evaluation import cli
+from leogym.evaluation.runs import plan
+from leogym.evaluation.runs.plan import Trace
+from leogym.evaluation.runs.schemes import Contestants
+from studies.papers import __main__ as command
+from studies.papers import suites as papers
+
+
+def test_papers_are_all_shipped_suites_that_a_claim_is_about_or_compares_with() -> None:
+    others = {name for name in suites.shipped() if name.startswith(("fidelity", "geometry"))}
+    # Like geometry, they explain results and have no claim.
+    others |= {"static-grid", "static-links", "coexistence", "many-flows", "leo-single-others"}
+    # Suites of standards, not of papers.
+    others |= {name for name in suites.shipped() if name.startswith(("l4s", "startup"))}
+    assert "responsiveness-heavy-loss" in papers.of_claims()
+    assert set(papers.of_claims()) == set(suites.shipped()) - others
+
+
+def test_a_papers_suite_runs_the_twelve_and_its_papers_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(papers, "of_claims", lambda: ["geo-download"])
+    chosen = papers.with_common_schemes([suites.load(name) for name in ("geo-download", "static-grid")])
+    assert chosen[0].schemes == [*papers.TWELVE, "cubic-nohystart", "cubic-hystartpp"]
+    assert chosen[1].schemes == suites.load("static-grid").schemes
+    runs = plan.expand(
+        chosen[0],
+        Contestants(None, {}),
+        {"none": Trace(1.0, "")},
+        backend="simulator",
+        known=chosen[0].schemes,
+        base_seed=1,
+        repeats=1,
+        version="test",
+    )
+    assert {run.scheme for run in runs} == set(chosen[0].schemes)
+
+
+def test_papers_write_the_series_of_first_repeats_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[list[str], str]] = []
+
+    def stop(chosen, contestants, traces, options, known):
+        asked.append(([one.name for one in chosen], options.series))
+        raise InputError("stop")
+
+    monkeypatch.setattr(cli, "planned", stop)
+    monkeypatch.setattr(papers, "of_claims", lambda: ["geo-download"])
+    monkeypatch.setattr(command, "STUDY", replace(command.STUDY, suites=papers.of_claims))
+    for run, arguments in (
+        (command.run, []),
+        (command.run, ["--series", "all"]),
+        (cli.run, ["geo-download"]),
+    ):
+        with pytest.raises(InputError, match="stop"):
+            run([*arguments, "--out", str(tmp_path / "out")])
+    assert asked == [(["geo-download"], "first"), (["geo-download"], "all"), (["geo-download"], "all")]
+
+
+def test_runs_are_known_of_which_a_claim_reads_more_than_a_summary() -> None:
+    # Claims over a window; over recovery times; over means of whole runs.
+    assert papers.reads_over_time("leotcp-reroute", "cubic")
+    assert papers.reads_over_time("latency-jump", "bbr3")
+    assert not papers.reads_over_time("intra-rtt", "cubic")
+    # One of a run's several schemes; the authors' weights instead of ours.
+    assert papers.reads_over_time("leotcp-reroute", "reno+cubic")
+    assert papers.reads_over_time("responsiveness", "astraea-authors")
+    assert not papers.reads_over_time("leotcp-reroute", "hybla")
+
+
+def test_every_suite_of_a_papers_figure_has_a_section_with_its_command() -> None:
+    of_papers = {name for name in suites.shipped() if "Fig" in suites.load(name).source}
+    pages = [path.read_text(encoding="utf-8") for path in Path(papers.__file__).parents[1].rglob("*.md")]
+    sections = {
+        name: section
+        for page in pages
+        for section in re.split(r"(?m)^##? (?=[a-z0-9-]+(?:, [a-z0-9-]+)*: )", page)
+        for name in section.partition(": ")[0].split(", ")
+        if name in suites.shipped()
+    }
+    assert of_papers <= sections.keys()
+    for name, section in sections.items():
+        assert f"leogym evaluate {name}" in section, name

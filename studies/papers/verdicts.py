@@ -1,0 +1,72 @@
+"""Verdicts: each claim with our values, their intervals, and whether they agree."""
+
+from dataclasses import dataclass
+
+from leogym.evaluation.recorded.results import Results
+from studies.papers.comparison import Compared, Ours, compare
+from studies.papers.kinds import AnyClaim
+from studies.papers.paper import Paper, load, shipped
+from studies.papers.readings import NotRun
+from studies.papers.region import OUTCOMES, Outcome, together
+
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim and its check against our runs."""
+
+    paper: Paper
+    claim: AnyClaim
+    backend: str
+    outcome: Outcome
+    ours: tuple[Ours, ...]
+    why: str
+    """Runs that are missing, or the scenarios or schemes that do not agree."""
+
+
+def verdicts(results: Results) -> list[Verdict]:
+    """Return a verdict per backend for each claim whose suite is in the results, by paper."""
+    present = {suite.name for suite in results.suites}
+    backends = sorted(results.runs["backend"].unique())
+    found = []
+    for name in shipped():
+        paper = load(name)
+        for claim in paper.claims:
+            if not claim.suites & present:
+                continue
+            here = [verdict(results, paper, claim, backend) for backend in backends]
+            run = [one for one in here if one.outcome != "not run"]
+            found += run or here[:1]
+    return found
+
+
+def verdict(results: Results, paper: Paper, claim: AnyClaim, backend: str) -> Verdict:
+    """Return the verdict of one backend's runs on a claim."""
+    try:
+        compared = compare(results, claim, paper.margin, backend)
+    except NotRun as lack:
+        return Verdict(paper, claim, "", "not run", (), str(lack))
+    outcome = together(one.outcome for one in compared)
+    # An ordering's pairs share values: list each once.
+    ours = tuple(dict.fromkeys(value for one in compared for value in one.ours))
+    return Verdict(paper, claim, backend, outcome, ours, _why(compared, outcome, ours))
+
+
+def _why(compared: list[Compared], outcome: Outcome, ours: tuple[Ours, ...]) -> str:
+    if all(one.outcome == "agrees" for one in compared):
+        return ""
+    if any(value.interval.n == 1 for value in ours):
+        return "one run has no interval"
+    if len(compared) == 1:
+        return ""
+    counts = {kind: [one.label for one in compared if one.outcome == kind] for kind in OUTCOMES}
+    parts = []
+    for kind, labels in counts.items():
+        if not labels:
+            continue
+        distinct = list(dict.fromkeys(labels))
+        more = f" and {len(distinct) - _NAMED} more" if len(distinct) > _NAMED else ""
+        where = "" if kind == "agrees" else f" ({'; '.join(distinct[:_NAMED])}{more})"
+        parts.append(f"{kind} in {len(labels)}{where}")
+    return f"of {len(compared)}: " + ", ".join(parts)

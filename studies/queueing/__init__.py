@@ -1,0 +1,1 @@
+"""Queueing delay with L4S: DualPI2, Prague and accurate ECN."""
