@@ -28,10 +28,17 @@ NAVIGATION = {
     ),
     "Reference": (
         *("docs/api", "docs/environments", "docs/scenario", "docs/files", "docs/schemes", "docs/metrics"),
-        *("docs/simulator", "docs/performance"),
+        *("docs/simulator", "docs/suites", "docs/performance"),
     ),
     "Development": ("docs/architecture", "CONTRIBUTING", "docs/tests", "docs/add-a-*"),
     "More": ("docs/*", "docs/*/*"),
+    "Studies": (
+        "studies/README",
+        "studies/papers/README",
+        "studies/papers/*",
+        "studies/*/README",
+        "studies/*/*/README",
+    ),
     "Rooms": ("*/README", "*/*/README"),
 }
 """The site's menu: patterns of pages under each caption. A page appears under the first that matches."""
@@ -47,7 +54,10 @@ project = "LeoGym"
 author = "The LeoGym authors"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "README"
-include_patterns = ["README.md", "CONTRIBUTING.md", "**/README.md", "docs/**.md", "docs/tutorial.ipynb"]
+include_patterns = [
+    *("README.md", "CONTRIBUTING.md", "**/README.md", "docs/**.md", "docs/tutorial.ipynb"),
+    "studies/papers/*.md",
+]
 exclude_patterns = [".*", "**/.*", "**/target", "dist", "leogym", "runs", "target", "tests"]
 html_theme = "furo"
 html_title = "LeoGym"
