@@ -192,7 +192,7 @@ def test_a_report_of_thousands_of_runs_is_small_and_paints_at_once(
     svg = "<svg viewBox='0 0 100 60'>" + "<path d='M 1.234 5.678 L 9.012 3.456'/>" * 2_000 + "</svg>"
     groups = {one.name: [report.FigureGroup("tradeoff", "", "", [svg] * 6, 0)] for one in large.suites}
     path = tmp_path / "report.html"
-    path.write_text(report.render(large, groups, [], ranking.ranking(large), report.Prepared.of(large)))
+    path.write_text(report.render(large, groups, None, ranking.ranking(large), report.Prepared.of(large)))
     assert path.stat().st_size < packing.MOST_BYTES
     with opened(browser, path, WIDE, "light") as page:
         paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
