@@ -24,21 +24,15 @@ NAVIGATION = {
     "Start": ("docs/install", "docs/tutorial", "docs/tasks/*"),
     "Guides": (
         *("docs/running", "docs/use-with/README", "docs/new-agent/README", "docs/policies"),
-        *("docs/leobench", "docs/starlink", "docs/cluster"),
+        *("docs/leobench", "docs/cluster"),
     ),
     "Reference": (
         *("docs/api", "docs/environments", "docs/scenario", "docs/files", "docs/schemes", "docs/metrics"),
-        *("docs/simulator", "docs/suites", "docs/performance"),
+        *("docs/simulator", "docs/suites"),
     ),
-    "Development": ("docs/architecture", "CONTRIBUTING", "docs/tests", "docs/add-a-*"),
+    "Development": ("docs/architecture", "CONTRIBUTING", "docs/add-a-*"),
     "More": ("docs/*", "docs/*/*"),
-    "Studies": (
-        "studies/README",
-        "studies/papers/README",
-        "studies/papers/*",
-        "studies/*/README",
-        "studies/*/*/README",
-    ),
+    "Studies": ("studies/README", "studies/papers/README", "studies/papers/*", "studies/*/README"),
     "Rooms": ("*/README", "*/*/README"),
 }
 """The site's menu: patterns of pages under each caption. A page appears under the first that matches."""
@@ -58,7 +52,7 @@ include_patterns = [
     *("README.md", "CONTRIBUTING.md", "**/README.md", "docs/**.md", "docs/tutorial.ipynb"),
     "studies/papers/*.md",
 ]
-exclude_patterns = [".*", "**/.*", "**/target", "dist", "leogym", "runs", "target", "tests"]
+exclude_patterns = [".*", "**/.*", "**/target", "dist", "leogym", "runs", "target"]
 html_theme = "furo"
 html_title = "LeoGym"
 html_copy_source = False
