@@ -32,7 +32,7 @@ NAVIGATION = {
     ),
     "Development": ("docs/architecture", "CONTRIBUTING", "docs/add-a-*"),
     "More": ("docs/*", "docs/*/*"),
-    "Studies": ("studies/README", "studies/papers/README", "studies/papers/*", "studies/*/README"),
+    "Studies": ("studies/README", "studies/papers/README", "studies/*/*", "studies/*/*/README"),
     "Rooms": ("*/README", "*/*/README"),
 }
 """The site's menu: patterns of pages under each caption. A page appears under the first that matches."""
