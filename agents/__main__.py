@@ -1,8 +1,9 @@
 """``leogym agents``: import, judge, search, plot and ship policies; benchmarks of training."""
 
-import importlib
+import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from leogym.agents import bench_options, ship
@@ -14,8 +15,6 @@ from leogym.common.command_line import OneLineParser, leogym_command
 from leogym.common.errors import reports_input_errors
 
 PROGRAM = "leogym agents"
-SEARCH = "leogym.evaluation.leobench.searching"
-"""What judges a search lies above this room, so it is found by name, as `leogym.commands` finds commands."""
 
 
 @reports_input_errors
@@ -24,8 +23,8 @@ def main() -> int:
     return run(sys.argv[1:])
 
 
-def parser() -> OneLineParser:
-    """Return the command line's parser."""
+def parser(searches: bool = False) -> OneLineParser:
+    """Return the command line's parser; ``searches`` adds ``search``, which higher rooms carry out."""
     parser = OneLineParser(
         prog=PROGRAM,
         description="Import checkpoints, search programs, evaluate, plot and ship policies.",
@@ -79,7 +78,8 @@ def parser() -> OneLineParser:
         help="held_out_COLUMN of evaluation.csv (runs with held_out_episodes), or a column of progress.csv",
     )
     add.add_argument("--out", type=Path, metavar="DIR", default=Path("runs/curves"))
-    search.add_to(commands.add_parser("search", help=search.HELP, examples=search.EXAMPLES))
+    if searches:
+        search.add_to(commands.add_parser("search", help=search.HELP, examples=search.EXAMPLES))
     add = commands.add_parser("worst-cases", help=worst_cases.HELP, examples=worst_cases.EXAMPLES)
     worst_cases.add_to(add)
     add = commands.add_parser(
@@ -93,9 +93,9 @@ def parser() -> OneLineParser:
     return parser
 
 
-def run(arguments: list[str]) -> int:
-    """Run the command line ``arguments``; return the exit status."""
-    flags = parser().parse_args(arguments)
+def run(arguments: list[str], search_with: Callable[[argparse.Namespace], int] | None = None) -> int:
+    """Run the command line ``arguments``; return the exit status. ``search_with`` carries out ``search``."""
+    flags = parser(search_with is not None).parse_args(arguments)
     if flags.command.startswith("bench-"):
         return bench_options.carry_out(flags)
     if flags.command == "import":
@@ -116,10 +116,8 @@ def run(arguments: list[str]) -> int:
         table, plot = curves.write(curves.curves(flags.runs, flags.metric), flags.metric, flags.out)
         print(f"table: {table}  plot: {plot}")
         return 0
-    if flags.command == "search":
-        with extras.needed_by("agents search"):
-            searching = importlib.import_module(SEARCH)
-        return searching.run(flags)
+    if flags.command == "search" and search_with is not None:
+        return search_with(flags)
     if flags.command == "worst-cases":
         from leogym.agents.worst_cases import command  # here, so that an import needs no compiled module
 

@@ -6,7 +6,6 @@ Thresholds of `leogym.registration` lie between the returns of random actions an
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -14,10 +13,10 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
+from leogym.agents.training import registry
 from leogym.common.errors import InputError
 from leogym.registration import PRESETS, Preset
 
-TRAINED = Path(__file__).parent / "trained"
 POLICIES = ("astraea", "orca", "aurora")
 
 FIRST_SEED = 900_000_000
@@ -87,7 +86,7 @@ def _of_preset(preset: Preset, episodes: int) -> Iterator[Return]:
     for name, act in fixed.items():
         yield _summed(preset, name, _returns(preset, act, episodes, {}))
     for name in POLICIES:
-        policy = leosim.Policy.load(str(TRAINED / name / "policy"))
+        policy = leosim.Policy.load(str(registry.shipped()[name] / "policy"))
         arguments = {"agent": policy.spec, "interval_ms": policy.interval_ms}
         yield _summed(preset, name, _returns(preset, policy.act, episodes, arguments))
 

@@ -18,7 +18,7 @@ COMMANDS = {
     ),
     "fidelity": ("leogym.evaluation.fidelity.__main__", "compare the simulator with the Linux kernel"),
     "traces": ("leogym.traces.__main__", "build, check, plot, import and export path traces"),
-    "agents": ("leogym.agents.__main__", "import, judge, search, plot and ship policies"),
+    "agents": ("leogym.commands.agents", "import, judge, search, plot and ship policies"),
     "lab": ("leogym.kernel_bridge.lab.lab_command", "run scenarios on a stock Linux kernel in virtual time"),
     "bridge": ("leogym.kernel_bridge.__main__", "check and clean this machine for runs on real TCP; tunnels"),
     "completion": ("leogym.commands.completion", "print the completion of this command for a shell"),

@@ -8,9 +8,9 @@ from typing import Any
 
 import shtab
 
-from leogym.agents import __main__ as agents_command
 from leogym.agents import train_cli
 from leogym.agents.training import registry
+from leogym.commands import agents
 from leogym.commands.__main__ import COMMANDS, load
 from leogym.common.command_line import OneLineParser, as_folder
 from leogym.common.errors import reports_input_errors
@@ -50,7 +50,7 @@ def whole() -> argparse.ArgumentParser:
         "leobench": leobench.parser,
         "fidelity": fidelity.parser,
         "traces": traces.parser,
-        "agents": agents_command.parser,
+        "agents": agents.parser,
         "lab": lab.parser,
         "bridge": bridge.parser,
         "completion": parser,

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from leogym.agents import __main__ as agents
 from leogym.agents import train_cli
 from leogym.commands import __main__ as command
-from leogym.commands import completion
+from leogym.commands import agents, completion
 from leogym.commands.__main__ import COMMANDS
 from leogym.evaluation import cli as evaluate
 from leogym.evaluation.compare import command as compare

@@ -174,6 +174,8 @@ METRICS: dict[str, Metric] = {
     )
 }
 
+ORACLE = "oracle"
+"""The scheme that knows its path, which only the simulator can tell it: the upper bound."""
 ORACLE_SHARE = Metric(
     "oracle_share",
     "Share of the oracle’s power",

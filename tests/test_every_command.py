@@ -122,8 +122,8 @@ def main(folder: Path) -> None:
     """Run every command in every state; write how they ended to ``folder``."""
     import scipy.stats  # noqa: F401  # once, not in each fork
 
-    from leogym.agents import __main__ as _agents  # noqa: F401
     from leogym.agents import train_cli as _train  # noqa: F401
+    from leogym.commands import agents as _agents  # noqa: F401
     from leogym.commands.__main__ import main as leogym
     from leogym.evaluation import cli as _evaluate  # noqa: F401
     from leogym.kernel_bridge import __main__ as _bridge  # noqa: F401

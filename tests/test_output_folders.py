@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from leogym.agents import __main__ as agents
 from leogym.agents import train_cli
+from leogym.commands import agents
 from leogym.common import output_folder
 from leogym.common.errors import InputError
 from leogym.evaluation import cli

@@ -23,6 +23,12 @@ def schemes() -> dict[str, Scheme]:
     return dict(sorted(found.items()))
 
 
+def shipped() -> dict[str, Path]:
+    """Return the folders of the shipped policies by agent."""
+    files = sorted(Path(__file__).parents[1].glob("trained/*/policy/policy.json"))
+    return {file.parents[1].name: file.parents[1] for file in files}
+
+
 def _may_define_one(home: str, name: str) -> bool:
     """Return whether a package names ``SCHEME``. Importing another one could take seconds, as torch does."""
     found = (Path(path) / name / "__init__.py" for path in importlib.import_module(home).__path__)

@@ -12,13 +12,12 @@ from typing import Any
 import leosim
 
 from leogym import traces
+from leogym.agents.training import registry
 from leogym.agents.worst_cases.situation import SCHEME
 from leogym.common.errors import InputError
 from leogym.common.nearest import suggest_names
 from leogym.configs.scenario import Scenario
-
-ORACLE = "oracle"
-TRAINED = Path(__file__).resolve().parents[1] / "trained"
+from leogym.results.metrics import ORACLE, PAYLOAD_SHARE
 
 
 @dataclass(frozen=True)
@@ -40,16 +39,19 @@ class Contestant:
         Raises:
             InputError: it names none of these.
         """
-        for folder in (Path(text), Path(text) / "policy", TRAINED / text / "policy"):
+        shipped = registry.shipped()
+        named = [(_name(Path(text)), Path(text)), (_name(Path(text)), Path(text) / "policy")]
+        if text in shipped:
+            named.append((text, shipped[text] / "policy"))
+        for name, folder in named:
             if (folder / "policy.json").is_file():
-                name = text if folder.parents[1] == TRAINED else _name(Path(text))
                 try:
                     return cls(name, leosim.Policy.load(str(folder)))
                 except leosim.InputError as error:
                     raise InputError(str(error)) from None
         if text in leosim.schemes():
             return cls(text)
-        known = [*leosim.schemes(), *(path.name for path in TRAINED.iterdir() if path.is_dir())]
+        known = [*leosim.schemes(), *shipped]
         raise InputError(
             f"worst-cases: {text!r}: neither a scheme nor a policy's folder {suggest_names(text, known)}"
         )
@@ -120,7 +122,7 @@ def _of(flows: list[dict[str, Any]]) -> tuple[float, float, float, float]:
     end_s = max(flow["stop_s"] for flow in flows)
     bits = sum(flow["goodput_mbps"] * (flow["stop_s"] - flow["start_s"]) for flow in flows)
     # The first flow runs from the start to the end, so its capacity is the link's.
-    could = flows[0]["capacity_mbps"] * (end_s - flows[0]["start_s"]) * 1448 / 1500
+    could = flows[0]["capacity_mbps"] * (end_s - flows[0]["start_s"]) * PAYLOAD_SHARE
     inflations = [flow["delay_inflation"] for flow in flows if math.isfinite(flow["delay_inflation"])]
     if not inflations or could <= 0:
         return 0.0, 0.0, math.nan, 0.0

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from leogym.agents import __main__ as agents
 from leogym.agents.search.test_grammar import SMALL, written
+from leogym.commands import agents
 from leogym.common.errors import InputError
 from leogym.evaluation.leobench import entering, judging, searching, split, version
 from leogym.evaluation.runs.schemes import Contestants

@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from leogym.evaluation.runs.schemes import ORACLE
-from leogym.results.metrics import ORACLE_SHARE
+from leogym.results.metrics import ORACLE, ORACLE_SHARE
 
 _WHERE = ["suite", "scenario", "backend"]
 _VALUES = ["mean", "ci_low", "ci_high"]

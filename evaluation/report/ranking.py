@@ -10,8 +10,8 @@ from leogym.configs.suite import Suite
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import starved
 from leogym.evaluation.report.tables import of_metric
-from leogym.evaluation.runs.schemes import ORACLE
 from leogym.results.intervals import Interval, interval, seed_of
+from leogym.results.metrics import ORACLE
 
 METRIC = "power"
 SCHEMA = {

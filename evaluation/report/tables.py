@@ -7,8 +7,7 @@ from typing import Any
 from leogym.configs.suite import Suite
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import starved
-from leogym.evaluation.runs.schemes import ORACLE
-from leogym.results.metrics import Metric
+from leogym.results.metrics import ORACLE, Metric
 
 
 @dataclass(frozen=True)

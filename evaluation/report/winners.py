@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from leogym.configs.suite import Suite
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report.tables import best_in, of_metric
-from leogym.evaluation.runs.schemes import ORACLE
-from leogym.results.metrics import METRICS, Metric
+from leogym.results.metrics import METRICS, ORACLE, Metric
 
 MOST_NAMED = 3
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import leosim
 
-from leogym import agents
 from leogym.agents.training import registry
+from leogym.agents.training.registry import shipped
 from leogym.common import json_text, text_file
 from leogym.common.errors import InputError, printable
 from leogym.common.nearest import suggest_names
 from leogym.configs.suite import LISTED_BY, Suite
 from leogym.evaluation.entries import process
+from leogym.results.metrics import ORACLE
 
 POLICY_FILES = ("policy.onnx", "policy.json")
 
@@ -27,9 +28,6 @@ GROUPS = {
 """Names that ``--schemes`` takes for several schemes, with what they stand for."""
 
 UDP = "udp"
-ORACLE = "oracle"
-"""The upper bound: it knows its path, which only the simulator can tell it."""
-
 LEARNED = {
     "astraea": "Astraea (Liao et al., EuroSys 2024): multi-agent reinforcement learning for fairness; "
     "one action per monitor interval multiplies the window.",
@@ -173,12 +171,6 @@ def require_known(name: str, source: str, known: Collection[str]) -> None:
             f"{suggest_names(name, [*known, *shipped()], LISTED_BY)}; "
             f"a trained policy is given as --schemes {name}=PATH"
         )
-
-
-def shipped() -> dict[str, Path]:
-    """Return the folders of the shipped policies by agent."""
-    found = sorted(Path(agents.__file__).parent.glob("trained/*/policy/policy.json"))
-    return {path.parents[1].name: path.parents[1] for path in found}
 
 
 def load_program(text: str) -> Policy:

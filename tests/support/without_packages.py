@@ -19,6 +19,7 @@ from pathlib import Path
 
 COMMANDS = (
     "leogym.agents.__main__",
+    "leogym.commands.agents",
     "leogym.agents.train_cli",
     "leogym.envs.flow",
     "leogym.envs.parallel",
