@@ -116,6 +116,7 @@ ENTRIES := $(if $(filter simulator,$(TIER)),all,cubic reno bbr vegas vivace astr
 leobench: setup
 	nice -n 10 $(BIN)/python evaluate.py leobench $(ENTRIES) --backend $(TIER) --keep --out docs/leobench/results
 	$(BIN)/python -m evaluation.leobench board docs/leobench/results
+	$(BIN)/python -m evaluation.leobench.standings docs/leobench/results
 
 # See conftest.py. One worker more than cores, as tests often wait for the processes that they start, and one thread per
 # worker. Some tests call make: as a user does, without the jobs of this one.

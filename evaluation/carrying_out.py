@@ -58,12 +58,13 @@ def carry_out(
         console.print(f"{told} (--cache none runs them again)", highlight=False, soft_wrap=True)
     if (line := real_time_line(missing, options.jobs)) is not None:
         console.print(line, highlight=False)
+    hints_at_quick = not (options.quick or options.spot or options.repeats or options.resume)
     run_all = execute.run_on_ray if options.ray else execute.run_here
     at_a_time = options.jobs or execute.jobs_here(kind, 0)
     try:
         with (
             closing(run_all(missing, needed, options.jobs, take)) as finished,
-            Shown(console, missing, kept, at_a_time) as shown,
+            Shown(console, missing, kept, at_a_time, hints_at_quick=hints_at_quick) as shown,
         ):
             for one, taken in finished:
                 if isinstance(taken, invalid.Reason):

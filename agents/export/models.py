@@ -35,6 +35,11 @@ def actor_of(model: Any, env: Any, copies: Copies, states: dict[str, tuple[int, 
 
     ``copies`` are those of ``env``, which may be None.
     """
+    if model is None:
+        raise InputError(
+            "model: None: RLlib's get_module() needs a name where flows have modules of their own: pass the "
+            'Algorithm, whose modules an error names, or algorithm.get_module("NAME")'
+        )
     library = _libraries(model)
     if library & SB3:
         from leogym.agents.export import stable_baselines3 as source

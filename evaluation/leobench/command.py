@@ -13,7 +13,7 @@ from leogym.common.atomic import write_atomically
 from leogym.common.command_line import OneLineParser, as_folder
 from leogym.common.errors import InputError
 from leogym.common.machine import require_at_a_time
-from leogym.evaluation.leobench import entering, freezing, judging, split, version
+from leogym.evaluation.leobench import entering, freezing, judging, split, standings, version
 from leogym.evaluation.leobench.result import Estimate, Result, encode
 from leogym.evaluation.leobench.version import PARTS, TIERS
 from leogym.evaluation.recorded.store import require_writable
@@ -123,6 +123,8 @@ def carry_out(options: argparse.Namespace) -> int:
         if not one.kept:
             write_atomically(path, encode(one.result))
         print(summary(one.result))
+        if (standing := standings.line(one.result)) is not None:
+            print(standing)
         print(f"{path}{' (kept)' if one.kept else ''}", flush=True)
     return 0
 

@@ -17,6 +17,9 @@ NOMINAL_MBPS = 100.0
 FLOW_MBPS = 1.0
 """Cost of a flow beside its packets, as equivalent capacity."""
 LINES = 10
+LONG_S = 60.0
+"""An evaluation that takes longer gets the hint that there is a shorter one."""
+QUICK_HINT = "for a first look, --quick runs fewer repeats and shorter scenarios"
 
 
 def weight(run: Run) -> float:
@@ -76,8 +79,17 @@ class Estimate:
 class Shown:
     """Shows a plan's progress on stderr: a bar on a terminal, otherwise `LINES` lines."""
 
-    def __init__(self, console: Console, runs: Sequence[Run], kept: Sequence[Run], at_a_time: int) -> None:
-        """Start; ``kept`` are the ``runs`` in the cache."""
+    def __init__(
+        self,
+        console: Console,
+        runs: Sequence[Run],
+        kept: Sequence[Run],
+        at_a_time: int,
+        *,
+        hints_at_quick: bool = False,
+    ) -> None:
+        """Start; ``kept`` are the ``runs`` in the cache. A long plan prints `QUICK_HINT` if so asked."""
+        self._hints_at_quick = hints_at_quick
         free = {run.run_id for run in kept}
         self._console = console
         self._estimate = Estimate((run for run in runs if run.run_id not in free), at_a_time)
@@ -108,12 +120,20 @@ class Shown:
         self._done += 1
         if seconds is not None:
             self._estimate.add(run, seconds)
+            self._hint()
         total, left = self._estimate.total, self._estimate.left
         self._bar.update(self._task, completed=total - left, told=self._told())
         lines = LINES if self._done == self._runs else int((1 - left / total) * LINES) if total else 0
         if not self._draws and lines > self._lines:
             self._lines = lines
             self._console.print(self._told(), highlight=False, soft_wrap=True)
+
+    def _hint(self) -> None:
+        left_s = self._estimate.left_s()
+        if self._hints_at_quick and left_s is not None and left_s > LONG_S:
+            line = f"{duration(left_s)} left: {QUICK_HINT}"
+            self._console.print(line, highlight=False, soft_wrap=True)
+        self._hints_at_quick = False
 
     def _told(self) -> str:
         left_s = self._estimate.left_s()

@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from leogym.evaluation.runs.progress import Estimate, Shown, duration, weight
+from leogym.evaluation.runs.progress import QUICK_HINT, Estimate, Shown, duration, weight
 from tests.support.sample_results import sample_plan
 
 
@@ -39,6 +39,21 @@ def test_a_log_gets_ten_lines_and_the_last_says_that_all_is_done() -> None:
     assert len(lines) == 10
     assert lines[0] == f"25 of 60 runs done, {duration(35 * 30)} left"
     assert lines[-1] == "60 of 60 runs done"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "hints_at_quick", "hints"), [(30.0, True, 1), (30.0, False, 0), (0.5, True, 0)]
+)
+def test_a_long_evaluation_hints_once_at_a_shorter_one(
+    seconds: float, hints_at_quick: bool, hints: int
+) -> None:
+    runs = sample_plan("leo-single", ["cubic"], 2)
+    told = io.StringIO()
+    with Shown(Console(file=told), runs, [], at_a_time=1, hints_at_quick=hints_at_quick) as shown:
+        for run in runs:
+            shown.ended(run, seconds)
+    assert told.getvalue().count(f"6 min left: {QUICK_HINT}") == hints
+    assert told.getvalue().count("--quick") == hints
 
 
 @pytest.mark.parametrize("terminal", ["xterm", "dumb"])

@@ -19,6 +19,7 @@ SCRIPTS = ROOT / "docs" / "use-with"
 REQUIREMENTS = {
     "sb3": (),
     "rllib": (),
+    "rllib_flows": (),
     "ray_tune": (),
     "supersuit": ("supersuit",),
     "torchrl": ("torchrl",),

@@ -1,0 +1,26 @@
+"""Train PPO of RLlib on three flows that share a path: ``python with_rllib_flows.py [STEPS] [FOLDER]``."""
+
+import sys
+
+from ray.rllib.algorithms.ppo import PPOConfig
+
+from leogym.agents.export import save_policy
+from leogym.envs.rllib import MultiFlowEnv
+
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
+FOLDER = sys.argv[2] if len(sys.argv) > 2 else "runs/rllib-flows"
+
+config = (
+    PPOConfig()
+    .environment(MultiFlowEnv, env_config={"scenario": {"sampler": "leo", "flows": 3, "duration_s": 20}})
+    .env_runners(num_env_runners=0)
+    .multi_agent(policies={"flow"}, policy_mapping_fn=lambda agent, *_, **__: "flow")
+    .training(train_batch_size_per_learner=2048, minibatch_size=256, num_epochs=5, lr=3e-4)
+    .debugging(seed=1)
+)
+algorithm = config.build_algo()
+steps = 0
+while steps < STEPS:
+    steps += algorithm.train()["env_runners"]["num_env_steps_sampled"]
+print(save_policy(algorithm, FOLDER, agent="astraea", interval_ms=30))
+algorithm.stop()
