@@ -89,12 +89,12 @@ def curves(runs: Sequence[Path], metric: str) -> list[Curve]:
     ]
 
 
-def write(found: Sequence[Curve], metric: str, out: Path) -> tuple[Path, Path]:
+def write(curves: Sequence[Curve], metric: str, out: Path) -> tuple[Path, Path]:
     """Write ``curves.csv`` and ``curves.png`` to ``out``; return their paths."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for curve in found:
+    for curve in curves:
         for steps, at in zip(curve.steps, curve.values, strict=True):
             edges = ["" if math.isnan(edge) else f"{edge:.6g}" for edge in (at.low, at.high)]
             writer.writerow([curve.name, steps, f"{at.mean:.6g}", *edges, at.n])
@@ -103,7 +103,7 @@ def write(found: Sequence[Curve], metric: str, out: Path) -> tuple[Path, Path]:
     try:
         output_folder.make(out)
         write_atomically(table, text.getvalue().encode())
-        write_atomically(plot, _plot(found, metric))
+        write_atomically(plot, _plot(curves, metric))
     except OSError as error:
         raise InputError(f"{out}: (folder): cannot be written: {error.strerror}") from None
     return table, plot
@@ -128,17 +128,17 @@ def _names(configurations: Sequence[Mapping[str, Any]]) -> list[str]:
     names = []
     for data in configurations:
         # Different agents differ in too many settings to list.
-        said = [] if several else [f"{key} {data.get(key)}" for key in differ]
-        names.append(" ".join([str(data.get("agent")), *said]))
+        differing_settings = [] if several else [f"{key} {data.get(key)}" for key in differ]
+        names.append(" ".join([str(data.get("agent")), *differing_settings]))
     repeated = {name for name in names if names.count(name) > 1}
     return [f"{name} {number}" if name in repeated else name for number, name in enumerate(names, 1)]
 
 
-def _plot(found: Sequence[Curve], metric: str) -> bytes:
-    look = looks([curve.name for curve in found])
+def _plot(curves: Sequence[Curve], metric: str) -> bytes:
+    look = looks([curve.name for curve in curves])
     handles: list[Line2D] = []
     with canvas(6.4, 3.6) as (figure, [axes]):
-        for curve in found:
+        for curve in curves:
             color, dash = look[curve.name].color, look[curve.name].dash
             means = [at.mean for at in curve.values]
             axes.plot(curve.steps, means, color=color, linestyle=dash)

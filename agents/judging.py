@@ -76,9 +76,10 @@ def settings_of(folder: Path, scenarios: str | None) -> TrainSettings:
 
 def _of_policy(path: Path) -> dict[str, Any]:
     """Return the settings in a policy's policy.json; the others are its agent's defaults."""
-    said = json_text.read(path)
+    description = json_text.read(path)
     try:
-        return {"agent": said["agent"], "spec": said["agent"], "interval_ms": float(said["interval_ms"])}
+        agent, interval_ms = description["agent"], float(description["interval_ms"])
+        return {"agent": agent, "spec": agent, "interval_ms": interval_ms}
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
 

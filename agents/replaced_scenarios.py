@@ -12,9 +12,9 @@ def line(before: TrainSettings, after: TrainSettings) -> str | None:
     """Return a line with the preset's dropped ranges and the new sampler's defaults; None without any."""
     theirs, ours = _ranges(before), _ranges(after)
     chosen = before.scenarios.model_dump(exclude_defaults=True).keys()
-    given = after.scenarios.model_dump(exclude_defaults=True).keys()
+    assigned = after.scenarios.model_dump(exclude_defaults=True).keys()
     dropped = [name for name in theirs if name in chosen and ours.get(name) != theirs[name]]
-    brought = [name for name in ours if name not in given and ours[name] != theirs.get(name)]
+    brought = [name for name in ours if name not in assigned and ours[name] != theirs.get(name)]
     if not dropped and not brought:
         return None
     text = f"scenarios: {_name(after)} in the place of the preset's {_name(before)}"

@@ -43,12 +43,12 @@ class Return:
 def table(returns: Iterable[Return]) -> str:
     """Return ``returns`` as a Markdown table: a row per environment, a column per policy."""
     rows: dict[str, list[Return]] = {}
-    for one in returns:
-        rows.setdefault(one.id, []).append(one)
-    columns = ["id", "threshold", *(one.policy for one in next(iter(rows.values()), []))]
+    for result in returns:
+        rows.setdefault(result.id, []).append(result)
+    columns = ["id", "threshold", *(result.policy for result in next(iter(rows.values()), []))]
     lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     for name, row in rows.items():
-        cells = [f"`{name}`", threshold_text(_PRESETS[name]), *(f"{one.mean:.1f}" for one in row)]
+        cells = [f"`{name}`", threshold_text(_PRESETS[name]), *(f"{result.mean:.1f}" for result in row)]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -77,9 +77,9 @@ def threshold_text(preset: Preset) -> str:
 def _of_preset(preset: Preset, episodes: int) -> Iterator[Return]:
     rng = np.random.default_rng(FIRST_SEED)
     fixed: dict[str, Act] = {
-        "random": lambda seen: rng.uniform(-1.0, 1.0, (len(seen), 1)).astype(np.float32),
+        "random": lambda rows: rng.uniform(-1.0, 1.0, (len(rows), 1)).astype(np.float32),
         **{
-            f"always {value:+g}": lambda seen, value=value: np.full((len(seen), 1), value, np.float32)
+            f"always {value:+g}": lambda rows, value=value: np.full((len(rows), 1), value, np.float32)
             for value in (-1.0, 0.0, 1.0)
         },
     }

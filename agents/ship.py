@@ -55,8 +55,8 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
     ranks = [_best(run) for run in runs]
     chosen = runs[ranks.index(max(ranks))]
     described = chosen / "best/policy.json"
-    said = json_text.parse(_OUT.sub("", described.read_text(encoding="utf-8")), str(described))
-    description = _with_ranges(said, settings[0])
+    written = json_text.parse(_OUT.sub("", described.read_text(encoding="utf-8")), str(described))
+    description = _with_ranges(written, settings[0])
     if folder.exists():
         shutil.rmtree(folder)
     policy_folder.write(folder / "policy", (chosen / "best/policy.onnx").read_bytes(), description)
@@ -85,10 +85,10 @@ def _with_ranges(description: dict[str, Any], settings: dict[str, Any]) -> dict[
     if "known_ranges" in description:
         return description
     preset = CONFIGS / f"{settings.get('agent')}.yaml"
-    found = known_ranges(settings) or (known_ranges(read_config(preset)) if preset.is_file() else {})
+    ranges = known_ranges(settings) or (known_ranges(read_config(preset)) if preset.is_file() else {})
     provenance = {"provenance": description["provenance"]} if "provenance" in description else {}
-    rest = {name: value for name, value in description.items() if name != "provenance"}
-    return {**rest, **found, **provenance}
+    entries = {name: value for name, value in description.items() if name != "provenance"}
+    return {**entries, **ranges, **provenance}
 
 
 def _best(run: Path) -> Rank:

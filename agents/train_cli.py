@@ -41,7 +41,7 @@ THREAD_BYTES = 16_000_000
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line's parser."""
-    made = OneLineParser(
+    parser = OneLineParser(
         prog=PROGRAM,
         description="Train a congestion control agent.",
         examples=(
@@ -50,13 +50,13 @@ def parser() -> argparse.ArgumentParser:
             "--sweep configs/sweeps/ppo-leo.yaml",
         ),
     )
-    add = made.add_argument
+    add = parser.add_argument
     add("--agent", metavar="NAME", help=", ".join(registry.schemes()))
     add("--sweep", type=Path, metavar="FILE", help="run a sweep of configs/sweeps instead, with Ray Tune")
     add("--config", type=Path, metavar="FILE", help="YAML settings; default: configs/agents/NAME.yaml")
     settings = "override settings; algo=NAME trains the agent's task with another agent's algorithm"
     add("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help=settings)
-    length = made.add_mutually_exclusive_group()
+    length = parser.add_mutually_exclusive_group()
     length.add_argument("--steps", type=int, metavar="N", help="environment steps, over all simulations")
     length.add_argument("--minutes", type=float, metavar="M", help="wall time")
     add("--seed", type=int, metavar="S")
@@ -67,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
     add("--workers", type=int, metavar="N", help="processes (PPO, Ray) or simulator threads (others)")
     add("--ray", dest="ray_address", metavar="ADDRESS", help="a Ray cluster; default: this machine")
     add("--track", help="none, tensorboard (default) or wandb (offline unless WANDB_MODE says otherwise)")
-    return made
+    return parser
 
 
 @reports_input_errors
@@ -127,14 +127,16 @@ def run(arguments: list[str]) -> int:
 
 def trained_nothing(settings: TrainSettings, folder: RunFolder, steps: int) -> str:
     """Return the line about a resumed run that had its whole length before, after ``steps``."""
-    said = f"{folder.path}: nothing left to train: "
+    prefix = f"{folder.path}: nothing left to train: "
     if settings.minutes is None:
-        return f"{said}the run has {steps:,} of {settings.steps:,} steps: --resume with more --steps goes on"
+        return (
+            f"{prefix}the run has {steps:,} of {settings.steps:,} steps: --resume with more --steps goes on"
+        )
     summary = json.loads((folder.path / "summary.json").read_text(encoding="utf-8"))
     minutes = summary["wall_s"] / 60
     return (
-        f"{said}the run has taken {minutes:.3g} of {settings.minutes:g} minutes, and --minutes counts those "
-        "before a resume: --resume with more --minutes goes on"
+        f"{prefix}the run has taken {minutes:.3g} of {settings.minutes:g} minutes, and --minutes counts "
+        "those before a resume: --resume with more --minutes goes on"
     )
 
 
@@ -164,9 +166,9 @@ def failed(folder: RunFolder, error: InputError | OSError, *, resume: bool) -> N
         folder.discard()
     if isinstance(error, InputError):
         raise error
-    kept = "; the latest checkpoint is whole: --resume continues from it" if goes_on else ""
+    remedy = "; the latest checkpoint is whole: --resume continues from it" if goes_on else ""
     limit = " (raise the limit on file sizes, ulimit -f)" if error.errno == errno.EFBIG else ""
-    raise InputError(f"{folder.path}: cannot be written: {error.strerror}{limit}{kept}") from None
+    raise InputError(f"{folder.path}: cannot be written: {error.strerror}{limit}{remedy}") from None
 
 
 def sweep(flags: argparse.Namespace) -> int:
@@ -231,8 +233,8 @@ def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | N
     data |= task or {}
     if data.setdefault("agent", scheme.name) != scheme.name:
         raise InputError(f"{source}: agent: is {data['agent']!r}, but --agent says {scheme.name!r}")
-    given = overrides(flags)
-    if {"steps", "minutes"} & given.keys():
+    flag_values = overrides(flags)
+    if {"steps", "minutes"} & flag_values.keys():
         data.pop("steps", None)
         data.pop("minutes", None)
     preset = build(scheme.settings, str(source), data)  # built first, so errors name the file
@@ -242,11 +244,11 @@ def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | N
         assign(data, key, value)
     if flags.set:
         build(scheme.settings, "--set", data)
-    settings = build(scheme.settings, PROGRAM, {**data, **given})
+    settings = build(scheme.settings, PROGRAM, {**data, **flag_values})
     if any(key in replaced_scenarios.KEYS for key, _ in assignments):
-        told = replaced_scenarios.line(preset, settings)
-        if told is not None:
-            print(told, file=sys.stderr)
+        message = replaced_scenarios.line(preset, settings)
+        if message is not None:
+            print(message, file=sys.stderr)
     return settings
 
 
@@ -257,17 +259,17 @@ def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettin
         raise InputError(f"{source}: no run to resume here")
     require_same_settings(out)
     data = read_config(source)
-    given = overrides(flags)
+    flag_values = overrides(flags)
     if flags.config or flags.set:
         raise InputError(f"{source}: --config and --set cannot change a resumed run: leave them out")
-    for name, value in given.items():
+    for name, value in flag_values.items():
         if name not in FREE_ON_RESUME and data.get(name) != value:
             raise InputError(f"{source}: {name}: is {data.get(name)!r}: --resume cannot make it {value!r}")
     if data.get("agent") != scheme.name:
         raise InputError(f"{source}: agent: is {data.get('agent')!r}, but --agent says {scheme.name!r}")
-    if {"steps", "minutes"} & given.keys():
+    if {"steps", "minutes"} & flag_values.keys():
         data["steps"] = data["minutes"] = None
-    return build(scheme.settings, str(source), {**data, **given})
+    return build(scheme.settings, str(source), {**data, **flag_values})
 
 
 def check(settings: TrainSettings) -> None:
@@ -275,8 +277,8 @@ def check(settings: TrainSettings) -> None:
     if settings.steps is None and settings.minutes is None:
         raise InputError(f"{PROGRAM}: --steps or --minutes: give one")
     if settings.backend not in BACKENDS:
-        known = ", ".join(BACKENDS)
-        raise InputError(f"--backend: {settings.backend}: {settings.agent} is trained on {known}")
+        backends = ", ".join(BACKENDS)
+        raise InputError(f"--backend: {settings.backend}: {settings.agent} is trained on {backends}")
     if settings.backend in REAL_TCP and settings.num_envs != 1:
         raise InputError(
             f"num_envs: {settings.num_envs}: --backend {settings.backend} runs in real time, one scenario at "

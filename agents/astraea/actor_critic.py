@@ -105,8 +105,8 @@ class Critic(nn.Module):
     ) -> None:
         super().__init__()
         self._layer_norm = layer_norm
-        first, *others = hidden
-        inputs = (observation_dim + global_dim, first + action_dim, *others)
+        first, *inner_widths = hidden
+        inputs = (observation_dim + global_dim, first + action_dim, *inner_widths)
         self.weights = nn.ParameterList()
         self.biases = nn.ParameterList()
         for fan_in, fan_out in zip(inputs, (*hidden, 1), strict=True):

@@ -34,12 +34,12 @@ def imitate(
     actor: Actor,
     rule: Callable[[Tensor], Tensor],
     settings: AstraeaSettings,
-    told: Callable[[int, float], None] = lambda lesson, error: None,
+    report_lesson: Callable[[int, float], None] = lambda lesson, error: None,
 ) -> None:
     """Fit ``actor`` to ``rule`` in ``settings.lessons`` lessons.
 
-    ``rule`` maps observations (n, observation_dim) to actions (n, action_dim). ``told`` is called with the
-    number of each lesson and the mean squared error of its fit.
+    ``rule`` maps observations (n, observation_dim) to actions (n, action_dim). ``report_lesson`` is called
+    with the number of each lesson and the mean squared error of its fit.
     """
     changes = {"curriculum": [], "num_envs": settings.lesson_envs or settings.num_envs}
     simulations = Episodes(settings.model_copy(update=changes), first_episode=FIRST_EPISODE)
@@ -48,10 +48,10 @@ def imitate(
     rng = np.random.default_rng([settings.seed, 2])
     optimiser = torch.optim.Adam(actor.parameters(), settings.lesson_learning_rate, fused=True)
     updates = settings.lessons * settings.lesson_updates
-    seen: list[NDArray[np.float32]] = []
+    batches: list[NDArray[np.float32]] = []
     for lesson in range(settings.lessons):
-        seen += _observe(simulations, actor, rule, 1.0 if lesson == 0 else FOLLOW_THE_RULE, settings, rng)
-        observations = torch.from_numpy(np.concatenate(seen))
+        batches += _observe(simulations, actor, rule, 1.0 if lesson == 0 else FOLLOW_THE_RULE, settings, rng)
+        observations = torch.from_numpy(np.concatenate(batches))
         wanted = rule(observations)
         if lesson == 0 and settings.start_from is None:  # random weights suit any inputs
             actor.whitening.fit(observations)
@@ -68,7 +68,7 @@ def imitate(
             error.backward()
             optimiser.step()
             total += error.item()
-        told(lesson + 1, total / settings.lesson_updates)
+        report_lesson(lesson + 1, total / settings.lesson_updates)
     simulations.close()
 
 

@@ -36,26 +36,26 @@ class Returns:
         """
         # A copy, because the simulations overwrite their arrays.
         self._recent.append(step._replace(active=step.active.copy(), rewards=step.rewards.copy()))
-        for known in self._recent:
-            known.active[~still] = False
+        for recent in self._recent:
+            recent.active[~still] = False
         if len(self._recent) < (self._recent.maxlen or 1):
             return None
         total = np.zeros_like(step.rewards)
-        for known in reversed(self._recent):
-            total = known.rewards + np.float32(self._gamma) * total
+        for recent in reversed(self._recent):
+            total = recent.rewards + np.float32(self._gamma) * total
         oldest = self._recent[0]
         return oldest.active, oldest._replace(rewards=total)
 
     def restart(self, simulation: int) -> None:
         """Forget the flows of a simulation that restarts."""
-        for known in self._recent:
-            known.active[simulation] = False
+        for recent in self._recent:
+            recent.active[simulation] = False
 
     def state(self) -> list[dict[str, Any]]:
         """Return the state for `restore`, as arrays."""
-        return [known._asdict() for known in self._recent]
+        return [recent._asdict() for recent in self._recent]
 
     def restore(self, state: list[dict[str, Any]]) -> None:
         """Continue from what `state` returned."""
         self._recent.clear()
-        self._recent.extend(Step(**{name: array.copy() for name, array in known.items()}) for known in state)
+        self._recent.extend(Step(**{name: array.copy() for name, array in step.items()}) for step in state)

@@ -127,8 +127,8 @@ def _read(path: Path, shape: tuple[int, int]) -> tuple[NDArray[np.float32], str]
 
 def _chunks(folder: Path) -> list[tuple[int, int, Path]]:
     """Return first transition, one past the last, and path of every chunk, the longest of a start first."""
-    found = []
+    chunks = []
     for path in folder.glob("*.npy"):
         if match := re.fullmatch(r"(\d{12})-(\d{12})", path.stem):  # other files are not ours
-            found.append((int(match[1]), int(match[2]), path))
-    return sorted(found, key=lambda chunk: (chunk[0], -chunk[1]))
+            chunks.append((int(match[1]), int(match[2]), path))
+    return sorted(chunks, key=lambda chunk: (chunk[0], -chunk[1]))

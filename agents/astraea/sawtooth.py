@@ -56,7 +56,7 @@ def action(observation: Tensor) -> Tensor:
     rate = (now[:, 0] * now[:, 4] * MBIT).clamp(min=0.3)
     rtt_ms = now[:, 5] * MILLISECONDS
     queueing = _queueing_ms(intervals)
-    window, window_before = (PACKETS * one[:, 3] * one[:, 4] * one[:, 5] for one in (now, before))
+    window, window_before = (PACKETS * row[:, 3] * row[:, 4] * row[:, 5] for row in (now, before))
 
     full = (FULL_MS * (rate / 40).pow(-FULL_POWER)).clamp(min=FULL_LEAST_MS)
     empty = (EMPTY_MS * (rate / 40).pow(-EMPTY_POWER)).clamp(min=EMPTY_LEAST_MS)

@@ -118,8 +118,8 @@ class Td3:
             actor, target_actor, policy = self._actor_numbers
             follow(target_actor, actor, settings.tau)
             # The first updates weigh more, or the average would keep the untrained actor for long.
-            kept = min(settings.policy_average, 1 - 1 / (1 + self.updates / settings.policy_delay / 5))
-            follow(policy, actor, 1 - kept)
+            share = min(settings.policy_average, 1 - 1 / (1 + self.updates / settings.policy_delay / 5))
+            follow(policy, actor, 1 - share)
         measured["critic_loss"] += second()
         return measured
 

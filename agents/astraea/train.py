@@ -114,10 +114,10 @@ class Training:
         batch = self.simulations.batch
         rewards = batch.rewards_view
         self.meters.rewards(rewards[active])
-        if known := self.returns.push(Step(active, states, actions, rewards), batch.active):
-            kept, first = known
-            kept_first = (first.states[kept], first.actions[kept], first.rewards[kept])
-            self.replay.add(*kept_first, self._states()[kept])
+        if oldest := self.returns.push(Step(active, states, actions, rewards), batch.active):
+            flows, first = oldest
+            transitions = (first.states[flows], first.actions[flows], first.rewards[flows])
+            self.replay.add(*transitions, self._states()[flows])
 
     def _learn(self) -> None:
         settings = self.settings
@@ -203,7 +203,7 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
             training.learner.restore(read_latest(Path(settings.start_from))["learner"])
             training.learner.updates = 0  # settings such as actor_starts count this run's updates
         if settings.lessons:
-            imitate(training.learner.actor, sawtooth.action, settings, _told)
+            imitate(training.learner.actor, sawtooth.action, settings, _print_lesson)
             training.learner.begin_with_actor()
         training.start()
     else:
@@ -219,8 +219,8 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     def checkpoint() -> None:
         reporter.checkpoint(training.steps, save, shared=shared)
 
-    shown = ("reward", "normalized_goodput", "delay_inflation")
-    reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, shown=shown)
+    columns = ("reward", "normalized_goodput", "delay_inflation")
+    reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, columns=columns)
     with contextlib.closing(training), reporter:
         if latest is None:
             checkpoint()
@@ -250,7 +250,7 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
         )
 
 
-def _told(lesson: int, error: float) -> None:
+def _print_lesson(lesson: int, error: float) -> None:
     print(f"lesson {lesson}: squared error {error:.4f}", flush=True)
 
 

@@ -64,13 +64,13 @@ def spread(mean: Interval) -> dict[str, Any]:
 def compare(seeds: int, steps: int, engines: Sequence[str]) -> int:
     """Print a line for each engine; return 1 if one does not agree with the best."""
     torch.set_num_threads(1)
-    found = {}
+    rates = {}
     for engine in engines:
         rewards = [earned(engine, seed, steps) for seed in range(1, seeds + 1)]
-        found[engine] = (interval(rewards, seed=0), rewards)
-    best, _ = max(found.values(), key=lambda pair: pair[0].mean)
+        rates[engine] = (interval(rewards, seed=0), rewards)
+    best, _ = max(rates.values(), key=lambda pair: pair[0].mean)
     agree = True
-    for engine, (mean, rewards) in found.items():
+    for engine, (mean, rewards) in rates.items():
         # With one seed the interval is NaN, and the tolerance alone decides.
         near = mean.high >= best.low or best.mean - mean.mean <= TOLERANCE * abs(best.mean)
         agree &= near

@@ -65,8 +65,8 @@ def save_policy(
     env, copies = environment_of(model, env), Copies()
     actor = actor_of(model, env, copies, dict(states or {}))
     arguments = {"agent": agent, "interval_ms": interval_ms}
-    for name, given in arguments.items():
-        if given is None:
+    for name, value in arguments.items():
+        if value is None:
             arguments[name] = actor.arguments.get(name)
         if arguments[name] is None:
             raise InputError(f"{name}: missing: pass it, or the environment of the training as env")

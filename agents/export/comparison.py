@@ -41,10 +41,10 @@ def require_same(policy: leosim.Policy, actor: Actor, env: Any, copies: Copies) 
         raise InputError(
             f"env: {_described(env)}: cannot be stepped to compare the policy with it ({reason})"
         ) from None
-    for what, largest in differences.items():
+    for quantity, largest in differences.items():
         if largest > 0:
             raise InputError(
-                f"env: {_described(env)}: the network's {what} differ by {largest:g} from those of "
+                f"env: {_described(env)}: the network's {quantity} differ by {largest:g} from those of "
                 "the written policy: something around the network does what a policy cannot"
             )
 
@@ -62,18 +62,18 @@ def _differences(policy: leosim.Policy, actor: Actor, env: Any, inside: Any) -> 
     memory, state = np.zeros((1, policy.memory_dim), np.float32), None
     largest = {"inputs": 0.0, "actions": 0.0}
 
-    def differ(what: str, found: NDArray[Any], expected: NDArray[Any], same: NDArray[np.bool_]) -> None:
-        if not same.all():
-            difference = float(np.max(np.abs(np.asarray(found, np.float64) - expected)))
-            largest[what] = max(largest[what], difference if np.isfinite(difference) else np.inf)
+    def differ(quantity: str, actual: NDArray[Any], expected: NDArray[Any], agree: NDArray[np.bool_]) -> None:
+        if not agree.all():
+            difference = float(np.max(np.abs(np.asarray(actual, np.float64) - expected)))
+            largest[quantity] = max(largest[quantity], difference if np.isfinite(difference) else np.inf)
 
-    def acts(found: NDArray[Any], expected: NDArray[Any]) -> None:
-        differ("actions", found, expected, np.abs(found - expected) <= ACTION_TOLERANCE)
+    def acts(actual: NDArray[Any], expected: NDArray[Any]) -> None:
+        differ("actions", actual, expected, np.abs(actual - expected) <= ACTION_TOLERANCE)
 
     for step in range(STEPS):
         if driver.follow(batch.active[0]):
             memory, state = np.zeros_like(memory), None
-        slot, seen, acts_now = driver.slot, driver.seen, bool(batch.active[0, driver.slot])
+        slot, observed, acts_now = driver.slot, driver.seen, bool(batch.active[0, driver.slot])
         simulated = batch.observations[0, slot : slot + 1].astype(np.float64)
         if normalised:
             simulated /= np.maximum(1.0 - np.abs(simulated), 1e-12)
@@ -81,14 +81,14 @@ def _differences(policy: leosim.Policy, actor: Actor, env: Any, inside: Any) -> 
         with torch.no_grad():
             inputs = actor.before(torch.from_numpy(simulated)).numpy()[0]
         if acts_now:
-            differ("inputs", seen, inputs, within(actor.before, simulated[0], seen, INPUT_TOLERANCE))
-        decided, state = actor.predict(np.asarray(seen, np.float32), state)
+            differ("inputs", observed, inputs, within(actor.before, simulated[0], observed, INPUT_TOLERANCE))
+        decided, state = actor.predict(np.asarray(observed, np.float32), state)
         own = policy.act(simulated, memory)
         action = decided if step % 2 == 0 else driver.random(random)
         ended = driver.step(action)
         # A vector that began an episode in this step has no actions of the last one.
-        if acts_now and len(taken := batch.actions(0)):
-            arrived = np.clip(taken[-1, slot], -1, 1)
+        if acts_now and len(applied := batch.actions(0)):
+            arrived = np.clip(applied[-1, slot], -1, 1)
             with torch.no_grad():
                 passed = actor.passed_on(torch.from_numpy(driver.number(action)[None])).numpy()
             acts(passed[0], arrived)
@@ -138,13 +138,14 @@ class Driver:
 
     def step(self, action: NDArray[Any]) -> bool:
         """Apply ``action``; return whether the episode ended, and begin the next."""
-        given: Any = action if isinstance(self._space, spaces.Box) else int(action)
+        env_action: Any = action if isinstance(self._space, spaces.Box) else int(action)
         if self._many:
-            out = self._env.step({name: given for name in self._env.agents})
+            out = self._env.step({name: env_action for name in self._env.agents})
             over = not self._env.agents
         else:
-            given = np.stack([np.asarray(given, self._space.dtype)] * self._rows) if self._rows else given
-            out = self._env.step(given)
+            if self._rows:
+                env_action = np.stack([np.asarray(env_action, self._space.dtype)] * self._rows)
+            out = self._env.step(env_action)
             ends = out[2:3] if self._vec else out[2:4]
             over = any(np.reshape(end, -1)[0] for end in ends)
         if over and not self._rows:

@@ -85,12 +85,11 @@ def innermost(env: Any) -> Any:
 
 
 def _unknown(env: Any) -> str:
-    said = f"env: {type(env).__name__}: is not an environment of this package"
+    prefix = f"env: {type(env).__name__}: is not an environment of this package"
     if not is_environment(getattr(env, "unwrapped", None)):
-        return (
-            f"{said}, nor a wrapper or vector of one in this process: pass one environment with its wrappers"
-        )
-    return f"{said}, and what it does around one cannot be exported: {REMEDY}"
+        remedy = "pass one environment with its wrappers"
+        return f"{prefix}, nor a wrapper or vector of one in this process: {remedy}"
+    return f"{prefix}, and what it does around one cannot be exported: {REMEDY}"
 
 
 def _inner(env: Any) -> Any:
@@ -132,30 +131,30 @@ class Copies:
         if id(env) in self._copied:
             return self._copied[id(env)]
         if is_environment(env):
-            made = _copied(env, env, dict(self._copied)) if simulations(env).repeatable else _twin(env)
+            env_copy = _copied(env, env, dict(self._copied)) if simulations(env).repeatable else _twin(env)
         else:
             members = _members(env)
             inners = [self.of(inner) for inner in (members or [_inner(env)])]
-            made = inners[0] if Layer(env, None).is_output else self.around(env, {})
-        self._copied[id(env)] = made
-        self._alive += [env, made]
-        return made
+            env_copy = inners[0] if Layer(env, None).is_output else self.around(env, {})
+        self._copied[id(env)] = env_copy
+        self._alive += [env, env_copy]
+        return env_copy
 
     def around(self, env: Any, instead: dict[int, Any]) -> Any:
         """Return a copy of the wrapper ``env`` around the copies of what it wraps.
 
         ``instead`` has other objects by the id of those whose place they take.
         """
-        known = {**self._copied, **instead}
-        made = object.__new__(type(env))
+        copies = {**self._copied, **instead}
+        wrapper = object.__new__(type(env))
         for name, value in vars(env).items():
             # Members of its class, which Stable-Baselines3 keeps in each wrapper.
             shared = name == "class_attributes"
-            made.__dict__[name] = value if shared else _copied(value, env, dict(known))
-        if "obs_rms" in vars(made):
-            for flag in {"_update_running_mean", "training"} & vars(made).keys():
-                made.__dict__[flag] = False
-        return made
+            wrapper.__dict__[name] = value if shared else _copied(value, env, dict(copies))
+        if "obs_rms" in vars(wrapper):
+            for flag in {"_update_running_mean", "training"} & vars(wrapper).keys():
+                wrapper.__dict__[flag] = False
+        return wrapper
 
 
 def _twin(env: Any) -> Any:
@@ -167,9 +166,9 @@ def _twin(env: Any) -> Any:
     return kind(**arguments, actions=None if levels is None else levels.count)
 
 
-def _copied(value: Any, env: Any, known: dict[int, Any]) -> Any:
+def _copied(value: Any, env: Any, copies: dict[int, Any]) -> Any:
     try:
-        return copy.deepcopy(value, known)
+        return copy.deepcopy(value, copies)
     except Exception as error:  # libraries raise exceptions of any type
-        said = f"env: {type(env).__name__}: cannot be copied to see what it does"
-        raise InputError(f"{said} ({type(error).__name__}): {REMEDY}") from None
+        message = f"env: {type(env).__name__}: cannot be copied to see what it does"
+        raise InputError(f"{message} ({type(error).__name__}): {REMEDY}") from None

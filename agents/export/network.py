@@ -130,14 +130,14 @@ class Actor(nn.Module):
         action = self.after(action)
         return (action.reshape(observation.shape[0], -1), *following)
 
-    def predict(self, seen: NDArray[np.float32], memory: Any) -> tuple[NDArray[Any], Any]:
+    def predict(self, observed: NDArray[np.float32], memory: Any) -> tuple[NDArray[Any], Any]:
         """Return what the library does with an observation (n,) of its environment; see `Predict`."""
         if self._predict is not None:
-            return self._predict(seen, memory)
+            return self._predict(observed, memory)
         if memory is None:
             memory = [torch.zeros(shape) for shape in self.states.values()]
         with torch.no_grad():
-            action, *following = self._forward(torch.from_numpy(seen[None]), *memory)
+            action, *following = self._forward(torch.from_numpy(observed[None]), *memory)
             if self._own and isinstance(self._own[0], Best):
                 return action[0].argmax().numpy(), following
             return nn.Sequential(*self._own)(action)[0].reshape(-1).numpy(), following

@@ -49,7 +49,7 @@ class Tape:
         """Return the current observation as the space has it."""
         return self.shown.astype(self._space.dtype)
 
-    def rest(self, step: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:
+    def answer(self, step: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:
         """Return what ``step`` gives besides observations: rewards, flags and information.
 
         They are those of the last step for `STEP_EVERY` calls, unless an episode ended, to save time.
@@ -57,10 +57,10 @@ class Tape:
         if self._rest is None or self._steps % STEP_EVERY == 0:
             self._rest = step(self.quiet)[1:]
         self._steps += 1
-        rest = copy.deepcopy(self._rest)
-        if any(np.any(flags) for flags in rest[1:-1]):
+        answer = copy.deepcopy(self._rest)
+        if any(np.any(flags) for flags in answer[1:-1]):
             self._rest = None
-        return rest
+        return answer
 
 
 class Splice(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -78,7 +78,7 @@ class Splice(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Keep the action, step with a quiet one, and show the tape's observation."""
         self._tape.actions.append(np.array(action))
-        return (self._tape.observation(), *self._tape.rest(self.env.step))  # type: ignore[return-value]
+        return (self._tape.observation(), *self._tape.answer(self.env.step))  # type: ignore[return-value]
 
 
 class VectorSplice(gymnasium.vector.VectorWrapper):
@@ -96,7 +96,7 @@ class VectorSplice(gymnasium.vector.VectorWrapper):
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Keep the actions, step with quiet ones, and show the tape's observations."""
         self._tape.actions.append(np.array(actions))
-        return (self._tape.observation(), *self._tape.rest(self.env.step))  # type: ignore[return-value]
+        return (self._tape.observation(), *self._tape.answer(self.env.step))  # type: ignore[return-value]
 
 
 def vec_splice(env: Any, tape: Tape) -> Any:
@@ -112,7 +112,7 @@ def vec_splice(env: Any, tape: Tape) -> Any:
             tape.actions.append(np.array(actions))
 
         def step_wait(self) -> Any:
-            return (tape.observation(), *tape.rest(self.venv.step))
+            return (tape.observation(), *tape.answer(self.venv.step))
 
     return VecSplice(env)
 
@@ -168,9 +168,9 @@ class Probe:
         self.tape.actions.clear()
         self.tape.shown = self._random.normal(0.0, SCALES[self._calls % len(SCALES)], self.tape.shown.shape)
         if self._batched:
-            given = self._actions()
-            given[row] = action
-            self._step(given)
+            actions = self._actions()
+            actions[row] = action
+            self._step(actions)
         else:
             self._step(action)
         if len(self.tape.actions) != 1:
@@ -208,10 +208,10 @@ Steps = tuple[list[nn.Module], list[nn.Module]]
 """Steps from the simulator's observation to the network's, and from the network's action back."""
 
 
-def steps_of(layer: Layer, copies: Copies, known: list[nn.Module] | None = None) -> Steps:
+def steps_of(layer: Layer, copies: Copies, class_steps: list[nn.Module] | None = None) -> Steps:
     """Return what a wrapper does as steps that clip and scale each component.
 
-    ``known`` are the steps of its observations where its class says them.
+    ``class_steps`` are the steps of its observations where its class says them.
 
     Raises:
         InputError: it does anything else, or depends on more than the present observation or action.
@@ -220,7 +220,7 @@ def steps_of(layer: Layer, copies: Copies, known: list[nn.Module] | None = None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             probe = Probe(layer, copies)
-            before = known or _fitted(probe.seen, probe.size)
+            before = class_steps or _fitted(probe.seen, probe.size)
             if before is None or not _holds(before, probe.seen, probe.size):
                 probe.refuse(OBSERVATIONS)
             return before or [], _action_steps(probe)
@@ -289,9 +289,9 @@ def _holds(steps: list[nn.Module], function: Callable[..., Numbers], size: int) 
 
 
 def within(
-    module: nn.Module, values: NDArray[np.float32], others: NDArray[Any], limit: float
+    module: nn.Module, values: NDArray[np.float32], expected: NDArray[Any], limit: float
 ) -> NDArray[np.bool_]:
-    """Return where ``others`` are what ``module`` makes of ``values`` (n,), to ``limit`` of their size or 1.
+    """Return where ``module`` maps ``values`` (n,) to ``expected``, to ``limit`` of their size or 1.
 
     What the last bits of float32 may change is allowed besides: a module may divide by a tiny deviation.
     """
@@ -299,7 +299,7 @@ def within(
     with torch.no_grad():
         rows = module(torch.from_numpy(np.stack([values, values - bits, values + bits]))).numpy()
     expected, low, high = rows.astype(np.float64)
-    return np.abs(others - expected) <= limit * np.maximum(1, np.abs(expected)) + np.abs(high - low)
+    return np.abs(expected - expected) <= limit * np.maximum(1, np.abs(expected)) + np.abs(high - low)
 
 
 def single(space: spaces.Space[Any], env: Any) -> spaces.Space[Any]:

@@ -29,9 +29,9 @@ def network(model: Any) -> Network:
     else:
         raise InputError(f"model: action space {space}: must be Box or Discrete")
 
-    def predict(seen: NDArray[np.float32], memory: Any) -> tuple[NDArray[Any], Any]:
+    def predict(observed: NDArray[np.float32], memory: Any) -> tuple[NDArray[Any], Any]:
         begins = np.array([memory is None])
-        action, memory = model.predict(seen[None], state=memory, episode_start=begins, deterministic=True)
+        action, memory = model.predict(observed[None], state=memory, episode_start=begins, deterministic=True)
         return np.asarray(action[0]), memory
 
     if hasattr(policy, "lstm_actor"):

@@ -20,8 +20,8 @@ def steps(env: Any, copies: Copies) -> Steps:
     for layer in layers(env):
         if layer.is_harmless:
             continue
-        seen, acted = steps_of(layer, copies, _statistics(layer.env))
-        before[:0] = seen
+        observed, acted = steps_of(layer, copies, _statistics(layer.env))
+        before[:0] = observed
         after += acted
     return before, after
 

@@ -75,7 +75,9 @@ def train(settings: OrbitSettings, run: RunFolder) -> None:
         save(folder, evolution, state)
         export(evolution.mean, dims.observation_dim, settings, run, state["steps"])
 
-    with Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"], shown=("value",)) as reporter:
+    with Reporter(
+        settings, run, steps=state["steps"], wall_s=state["wall_s"], columns=("value",)
+    ) as reporter:
         while reporter.done(state["steps"]) < 1:
             # All that is random comes from the seed and a counter: a resumed run goes on exactly.
             rng = np.random.default_rng([settings.seed, 2, evolution.generation])

@@ -38,7 +38,7 @@ SCHEMES = {
 
 def layers(bundle: TensorBundle, published: Published) -> list[Layer]:
     """Return the actor's layers with batch norms folded in."""
-    found = []
+    layers_read = []
     width: int = published.observation_dim
     for number in range(published.hidden_layers):
         dense = f"actor/fc{number + 1}"
@@ -50,9 +50,9 @@ def layers(bundle: TensorBundle, published: Published) -> list[Layer]:
             for name in (f"{dense}/bias", f"{norm}/beta", f"{norm}/moving_mean", f"{norm}/moving_variance")
         )
         scale = 1 / np.sqrt(np.maximum(variance, 0) + BATCH_NORM_EPSILON)
-        found.append((kernel.T * scale[:, None], (bias - mean) * scale + beta))
-    found.append((bundle.read("actor/dense/kernel", width, 1).T, bundle.read("actor/dense/bias", 1)))
-    return [(weight.astype(np.float32), bias.astype(np.float32)) for weight, bias in found]
+        layers_read.append((kernel.T * scale[:, None], (bias - mean) * scale + beta))
+    layers_read.append((bundle.read("actor/dense/kernel", width, 1).T, bundle.read("actor/dense/bias", 1)))
+    return [(weight.astype(np.float32), bias.astype(np.float32)) for weight, bias in layers_read]
 
 
 def import_policy(scheme: str, prefix: Path, out: Path) -> Path:

@@ -72,7 +72,7 @@ class TensorBundle:
         if entry.dtype != FLOAT32:
             raise InputError(f"{self.index}: {name}: must be of type float32, not number {entry.dtype}")
         if len(shape) != len(entry.shape) or any(
-            wanted not in (None, found) for wanted, found in zip(shape, entry.shape, strict=True)
+            wanted not in (None, actual) for wanted, actual in zip(shape, entry.shape, strict=True)
         ):
             wanted = ", ".join("any" if size is None else str(size) for size in shape)
             raise InputError(f"{self.index}: {name}: must have the shape ({wanted}), not {entry.shape}")

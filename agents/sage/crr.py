@@ -137,8 +137,8 @@ class Crr:
     def _advantage(self, observations: Tensor, sample: Any, logits: Tensor, earlier: Tensor) -> Tensor:
         """Return the advantage (n, length) of each action over actions sampled from the policy."""
         tried = sample(self.settings.action_samples, self._generator)
-        others = self.critic.tried(observations, tried, earlier)
-        return self.critic.mean(logits) - self.critic.mean(others).mean(dim=0)
+        alternatives = self.critic.tried(observations, tried, earlier)
+        return self.critic.mean(logits) - self.critic.mean(alternatives).mean(dim=0)
 
     def _begin(self, fresh: Tensor, count: int) -> None:
         """Reset the recurrent states of sequences that start fresh."""

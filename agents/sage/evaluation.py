@@ -40,11 +40,11 @@ def best_of_pool(
 ) -> list[tuple[str, float]]:
     """Return the pool's best scheme and its power in each situation."""
     by_scheme = {scheme: powers(situations, scheme, threads=threads) for scheme in ranges.schemes}
-    found = []
+    winners = []
     for index in range(len(situations)):
         best = max(ranges.schemes, key=lambda scheme: by_scheme[scheme][index])
-        found.append((best, by_scheme[best][index]))
-    return found
+        winners.append((best, by_scheme[best][index]))
+    return winners
 
 
 def ratios(measured: Sequence[float], best: Sequence[tuple[str, float]]) -> list[float]:

@@ -75,8 +75,8 @@ def require(settings: SageSettings) -> None:
         raise InputError(
             f"settings: interval_ms: the lab samples every {SAMPLE_MS} ms, not {settings.interval_ms:g}"
         )
-    known = {*virtual_run.SCHEMES, *STANDS_FOR}
-    if unknown := sorted(set(settings.pool.schemes) - known):
+    runnable = {*virtual_run.SCHEMES, *STANDS_FOR}
+    if unknown := sorted(set(settings.pool.schemes) - runnable):
         raise InputError(f"settings: pool.schemes: the lab's kernel has no {', '.join(unknown)}")
 
 

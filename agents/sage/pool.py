@@ -62,8 +62,8 @@ def schema(observation_dim: int) -> pa.Schema:
 
 def default_folder(settings: SageSettings) -> Path:
     """Return the default folder of the pool of ``settings``; different pools have different folders."""
-    said = [settings.pool.model_dump(mode="json"), settings.seed, settings.interval_ms]
-    text = json.dumps([VERSION, SPEC_VERSION, leosim.__version__, settings.reward, *said])
+    sources = [settings.pool.model_dump(mode="json"), settings.seed, settings.interval_ms]
+    text = json.dumps([VERSION, SPEC_VERSION, leosim.__version__, settings.reward, *sources])
     return Path("runs/pools") / f"sage-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
@@ -187,8 +187,8 @@ def _made_of(settings: SageSettings) -> dict[str, Any]:
 
 def _lacks_lab_runs(index: dict[str, Any], settings: SageSettings) -> bool:
     """Return whether a pool matches ``settings`` except that it has fewer lab runs."""
-    same = all(index.get(name) == value for name, value in _made_of(settings).items())
-    return same and len(index.get("lab", [])) < settings.lab_runs
+    matches = all(index.get(name) == value for name, value in _made_of(settings).items())
+    return matches and len(index.get("lab", [])) < settings.lab_runs
 
 
 def _collect_simulated(
@@ -206,8 +206,8 @@ def _collect_simulated(
             packets += _packets(situation)
             if packets >= behind:
                 spent = time.monotonic() - started
-                left = _minutes(spent * ahead / packets - spent)
-                say(f"pool: {number + 1} of {len(situations)}, about {left} left")
+                minutes_left = _minutes(spent * ahead / packets - spent)
+                say(f"pool: {number + 1} of {len(situations)}, about {minutes_left} left")
                 behind = packets + ahead / 8
         else:
             ahead -= _packets(situation)
@@ -277,13 +277,13 @@ def files(folder: Path, index: dict[str, Any], lab_runs: int) -> list[list[Path]
 
     If the pool has fewer lab runs, raise `InputError`.
     """
-    found = [[part(folder, number)] for number in range(len(index["situations"]))]
+    situation_files = [[part(folder, number)] for number in range(len(index["situations"]))]
     listed = index.get("lab", [])
     if len(listed) < lab_runs:
         raise InputError(f"{folder / 'pool.json'}: lab: has {len(listed)} runs, not {lab_runs}")
     for run in listed[:lab_runs]:
-        found[run["situation"]].append(folder / run["file"])
-    return found
+        situation_files[run["situation"]].append(folder / run["file"])
+    return situation_files
 
 
 def ranges_of(index: dict[str, Any]) -> PoolRanges:

@@ -161,8 +161,8 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     def checkpoint() -> None:
         reporter.checkpoint(training.steps, save)
 
-    shown = ("critic_loss", "log_likelihood", "weight", "power_ratio")
-    reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, shown=shown)
+    columns = ("critic_loss", "log_likelihood", "weight", "power_ratio")
+    reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, columns=columns)
     with reporter:
         if latest is None:
             evaluate()

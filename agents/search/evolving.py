@@ -28,17 +28,21 @@ def drawn(evolution: Evolution, seed: int, count: int) -> Vector:
 def numbers(program: Program, candidate: Vector) -> dict[str, float]:
     """Return a candidate's numbers, within their bounds, as 32-bit floats hold them."""
     return {
-        name: float(np.float32(min(max(one.start + one.deviation * step, one.low), one.high)))
-        for (name, one), step in zip(program.numbers.items(), candidate.tolist(), strict=True)
+        name: float(np.float32(min(max(number.start + number.deviation * step, number.low), number.high)))
+        for (name, number), step in zip(program.numbers.items(), candidate.tolist(), strict=True)
     }
 
 
 def penalty(program: Program, candidate: Vector) -> float:
     """Return how far a candidate is beyond the bounds, where all act alike: it keeps the strategy within."""
     beyond = [
-        max(0.0, one.start + one.deviation * step - one.high, one.low - one.start - one.deviation * step)
-        / one.deviation
-        for one, step in zip(program.numbers.values(), candidate.tolist(), strict=True)
+        max(
+            0.0,
+            number.start + number.deviation * step - number.high,
+            number.low - number.start - number.deviation * step,
+        )
+        / number.deviation
+        for number, step in zip(program.numbers.values(), candidate.tolist(), strict=True)
     ]
     return float(np.square(beyond).sum())
 

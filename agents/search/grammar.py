@@ -127,7 +127,7 @@ class Program(Strict):
                 case _:
                     raise ValueError(f"program: line {line.lineno}: must be NAME = EXPRESSION")
 
-    def _check_lines(self, known: set[str], reserved: set[str]) -> None:
+    def _check_lines(self, defined: set[str], reserved: set[str]) -> None:
         width, actions = self.dims
         expected = {f"{ACTION}[{index}]" for index in range(actions)} | {
             f"{NEXT}{name}" for name in self.memory
@@ -135,24 +135,24 @@ class Program(Strict):
         done: set[str] = set()
         for target, value in self.lines:
             where = f"program: line {value.lineno}"
-            if target in reserved or target in known or target in done:
+            if target in reserved or target in defined or target in done:
                 raise ValueError(f"{where}: {target}: is taken")
             if (target.startswith((NEXT, f"{ACTION}["))) and target not in expected:
                 raise ValueError(f"{where}: {target}: is no memory, or no number of the action")
-            self._check(value, known | done, width, where)
+            self._check(value, defined | done, width, where)
             done.add(target)
         if missing := sorted(expected - done):
             raise ValueError(f"program: {missing[0]}: no line sets it")
         if self.operations > MOST_OPERATIONS:
             raise ValueError(f"program: has {self.operations} operations, at most {MOST_OPERATIONS} may be")
 
-    def _check(self, node: ast.expr, known: set[str], width: int, where: str) -> None:
+    def _check(self, node: ast.expr, defined: set[str], width: int, where: str) -> None:
         match node:
             case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
                 return
             case ast.Name(id=name):
-                if name not in known:
-                    raise ValueError(f"{where}: {name}: is not known here {suggest_names(name, known)}")
+                if name not in defined:
+                    raise ValueError(f"{where}: {name}: is not known here {suggest_names(name, defined)}")
             case ast.Subscript(value=ast.Name(id="x"), slice=index):
                 at = integer(index)
                 if at is None or not -width <= at < width:
@@ -160,32 +160,32 @@ class Program(Strict):
                         f"{where}: x[{ast.unparse(index)}]: must be from {-width} to {width - 1}"
                     )
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                self._check(operand, known, width, where)
+                self._check(operand, defined, width, where)
             case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _ARITHMETIC):
-                self._check(left, known, width, where)
-                self._check(right, known, width, where)
+                self._check(left, defined, width, where)
+                self._check(right, defined, width, where)
             case ast.IfExp(test=test, body=body, orelse=other):
-                self._check_condition(test, known, width, where)
-                self._check(body, known, width, where)
-                self._check(other, known, width, where)
+                self._check_condition(test, defined, width, where)
+                self._check(body, defined, width, where)
+                self._check(other, defined, width, where)
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if _takes(
                 name, len(arguments)
             ):
                 for argument in arguments:
-                    self._check(argument, known, width, where)
+                    self._check(argument, defined, width, where)
             case _:
                 raise ValueError(f"{where}: {ast.unparse(node)}: is not in the grammar")
 
-    def _check_condition(self, node: ast.expr, known: set[str], width: int, where: str) -> None:
+    def _check_condition(self, node: ast.expr, defined: set[str], width: int, where: str) -> None:
         match node:
             case ast.Compare(left=left, ops=[op], comparators=[right]) if isinstance(op, _COMPARISONS):
-                self._check(left, known, width, where)
-                self._check(right, known, width, where)
+                self._check(left, defined, width, where)
+                self._check(right, defined, width, where)
             case ast.BoolOp(values=values):
                 for value in values:
-                    self._check_condition(value, known, width, where)
+                    self._check_condition(value, defined, width, where)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                self._check_condition(operand, known, width, where)
+                self._check_condition(operand, defined, width, where)
             case _:
                 raise ValueError(f"{where}: {ast.unparse(node)}: must be a comparison, and, or, not")
 
@@ -216,9 +216,9 @@ def read(path: Path) -> Program:
 
 def as_yaml(program: Program, values: dict[str, float]) -> str:
     """Return the file of a program whose numbers start at ``values``."""
-    told = program.model_dump(mode="json")
+    data = program.model_dump(mode="json")
     for name, value in values.items():
-        told["numbers"][name]["start"] = value
-    body = told.pop("program")
+        data["numbers"][name]["start"] = value
+    body = data.pop("program")
     lines = "".join(f"  {line}\n" for line in body.strip().splitlines())
-    return f"{yaml_text.dump(told)}program: |\n{lines}"
+    return f"{yaml_text.dump(data)}program: |\n{lines}"

@@ -67,24 +67,24 @@ class _Graph:
                 return self.node(
                     "Min", self.node("Max", self.value(first), self.value(low)), self.value(high)
                 )
-            case ast.Call(func=ast.Name(id=name), args=[first, *rest]):
-                found = self.value(first)
+            case ast.Call(func=ast.Name(id=name), args=[first, *operands]):
+                output = self.value(first)
                 if name in UNARY:
-                    return self.node(name.capitalize(), found)
-                for one in rest:
-                    found = self.node(name.capitalize(), found, self.value(one))
-                return found
+                    return self.node(name.capitalize(), output)
+                for operand in operands:
+                    output = self.node(name.capitalize(), output, self.value(operand))
+                return output
         raise AssertionError(ast.dump(node))  # the grammar has no other
 
     def condition(self, node: ast.expr) -> str:
         match node:
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self.node(_COMPARISONS[type(op)], self.value(left), self.value(right))
-            case ast.BoolOp(op=op, values=[first, *rest]):
-                found = self.condition(first)
-                for one in rest:
-                    found = self.node(_COMBINED[type(op)], found, self.condition(one))
-                return found
+            case ast.BoolOp(op=op, values=[first, *operands]):
+                output = self.condition(first)
+                for operand in operands:
+                    output = self.node(_COMBINED[type(op)], output, self.condition(operand))
+                return output
             case ast.UnaryOp(operand=operand):
                 return self.node("Not", self.condition(operand))
         raise AssertionError(ast.dump(node))
@@ -97,10 +97,10 @@ def network(program: Program, values: Mapping[str, float], description: str) -> 
     # A line without x and memory would be a constant, and an output must depend on the input.
     zero = graph.node("Mul", graph.observed(0), graph.constant(0.0))
     for target, line in program.lines:
-        found = graph.value(line)
+        output = graph.value(line)
         if target.startswith((NEXT, f"{ACTION}[")):
-            found = graph.node("Add", found, zero, output=target if target.startswith(NEXT) else None)
-        graph.names[target] = found
+            output = graph.node("Add", output, zero, output=target if target.startswith(NEXT) else None)
+        graph.names[target] = output
     parts = [graph.names[f"{ACTION}[{index}]"] for index in range(actions)]
     graph.node("Concat", *parts, output=ACTION, axis=1)
     inputs = {OBSERVATION: width, **dict.fromkeys(program.memory, 1)}

@@ -75,7 +75,7 @@ def trials(sweep: Sweep, out: Path, source: str) -> list[Trial]:
     if base.setdefault("agent", scheme.name) != scheme.name:
         raise InputError(f"{source}: config: {file} is for {base['agent']!r}, not {scheme.name!r}")
     base |= {"group": sweep.name, "track": "none"}
-    found = []
+    planned = []
     for number, assigned in enumerate(sweep.assignments()):
         data = copy.deepcopy(base)
         for key, value in {**sweep.settings, **assigned}.items():
@@ -87,5 +87,5 @@ def trials(sweep: Sweep, out: Path, source: str) -> list[Trial]:
             raise InputError(f"{source}: settings: steps: trials are compared by steps: give them")
         if sweep.metric.startswith(HELD_OUT) and not settings.held_out_episodes:
             raise InputError(f"{source}: metric: {sweep.metric} needs settings: held_out_episodes above 0")
-        found.append(Trial(number, assigned, settings, out / "trials" / f"{number:04d}"))
-    return found
+        planned.append(Trial(number, assigned, settings, out / "trials" / f"{number:04d}"))
+    return planned

@@ -76,14 +76,14 @@ def _plot(sweep: Sweep, ranked: Sequence[Trial], curves: dict[int, list[tuple[in
             if not curve:
                 continue
             leads = trial is ranked[0]
-            said = ", ".join(f"{name} {_text(value)}" for name, value in trial.assigned.items())
+            values = ", ".join(f"{name} {_text(value)}" for name, value in trial.assigned.items())
             axes.plot(
                 *zip(*curve, strict=True),
                 color=INK if leads else FAINT,
                 linestyle="--" if trial.status() == "given up" else "-",
                 linewidth=1.8 if leads else 1.0,
                 marker="." if len(curve) == 1 else None,
-                label=f"trial {trial.number}: {said}" if leads else None,
+                label=f"trial {trial.number}: {values}" if leads else None,
                 zorder=3 if leads else 2,
             )
         axes.set(xlabel="steps", ylabel=sweep.metric.replace("_", " "), title=sweep.name)

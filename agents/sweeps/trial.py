@@ -29,8 +29,8 @@ class WatchedRun(RunFolder):
         """Append ``row``, then report it."""
         super().append_progress(row, name)
         column = self.metric.removeprefix(HELD_OUT)
-        told = "evaluation.csv" if self.metric.startswith(HELD_OUT) else "progress.csv"
-        if name == told and column in row and row[column] == row[column]:
+        file = "evaluation.csv" if self.metric.startswith(HELD_OUT) else "progress.csv"
+        if name == file and column in row and row[column] == row[column]:
             tune.report({"steps": row["steps"], self.metric: float(row[column])})
 
 
@@ -46,10 +46,10 @@ def run(trial: Trial, metric: str, stop: Stop) -> None:
         settings = trial.settings
         provenance = describe(settings.model_dump(mode="json"), settings.seed) if unfinished else {}
         folder: RunFolder | None = None
-        if unfinished and (kept := RunFolder(trial.folder, {}).kept_checkpoints()):
+        if unfinished and (checkpoints := RunFolder(trial.folder, {}).kept_checkpoints()):
             folder = WatchedRun.open(trial.folder, provenance)
             for name in ROWS:
-                folder.restore_rows(int(kept[-1].name), name)
+                folder.restore_rows(int(checkpoints[-1].name), name)
         for steps, value in trial.curve(metric):
             tune.report({"steps": steps, metric: value})
         if not unfinished:

@@ -47,9 +47,9 @@ class About:
                 raise InputError(f"{path}: is missing: restore it, or delete the checkpoint's folder")
             return None
         try:
-            said = json.loads(path.read_text(encoding="utf-8"))
-            scheduled, shared = said.pop("scheduled"), said.pop("shared")
-            if said != FORMAT:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            scheduled, shared = data.pop("scheduled"), data.pop("shared")
+            if data != FORMAT:
                 raise ValueError(f"must have {FORMAT}")
             if not isinstance(scheduled, bool) or not isinstance(shared, dict):
                 raise ValueError("scheduled must be true or false, and shared digests by file")
@@ -60,8 +60,8 @@ class About:
 
     def as_json(self) -> bytes:
         """Return the bytes of ``checkpoint.json``."""
-        said = {**FORMAT, "scheduled": self.scheduled}
-        return (json.dumps({**said, "shared": dict(sorted(self.shared.items()))}, indent=1) + "\n").encode()
+        about = {**FORMAT, "scheduled": self.scheduled}
+        return (json.dumps({**about, "shared": dict(sorted(self.shared.items()))}, indent=1) + "\n").encode()
 
 
 class Checkpoints:
@@ -147,17 +147,17 @@ class Checkpoints:
 
     def prune(self) -> None:
         """Remove the checkpoints, and the files that they share, which nothing needs any more."""
-        kept = self.kept_checkpoints()
-        abouts = {folder: About.read(folder) for folder in kept}
+        checkpoints = self.kept_checkpoints()
+        abouts = {folder: About.read(folder) for folder in checkpoints}
         scheduled = [folder for folder, about in abouts.items() if about is None or about.scheduled]
-        needed = {*scheduled[-KEPT_CHECKPOINTS:], *kept[-1:], self.best_checkpoint()}
-        for old in kept:
+        needed = {*scheduled[-KEPT_CHECKPOINTS:], *checkpoints[-1:], self.best_checkpoint()}
+        for old in checkpoints:
             if old not in needed:
                 # A kill while the folder is removed must not leave a part of it under its name.
                 unwanted = self.checkpoints / f".{old.name}.tmp"
                 os.replace(old, unwanted)
                 shutil.rmtree(unwanted, ignore_errors=True)
-        recent = [abouts[folder] for folder in (*scheduled[-KEPT_CHECKPOINTS:], *kept[-1:])]
+        recent = [abouts[folder] for folder in (*scheduled[-KEPT_CHECKPOINTS:], *checkpoints[-1:])]
         if any(about is None for about in recent):  # of an earlier version, which names no files
             return
         shared = {name for about in recent if about is not None for name in about.shared}
@@ -181,14 +181,14 @@ class Checkpoints:
         Raises:
             InputError: ``latest`` is missing or damaged, or names no checkpoint.
         """
-        path, kept = self.checkpoints / "latest", self.kept_checkpoints()
+        path, checkpoints = self.checkpoints / "latest", self.kept_checkpoints()
         if not path.exists():
-            return kept[-1] if kept else None
+            return checkpoints[-1] if checkpoints else None
         name = self._named("latest")
         if name is None or not (self.checkpoints / name).is_dir():
-            said = path.read_bytes()[:40].decode(errors="replace").strip()
-            remedy = f": write {kept[-1].name}, the newest one, into it" if kept else ""
-            raise InputError(f"{path}: names {said!r}, which does not exist{remedy}")
+            name_in_file = path.read_bytes()[:40].decode(errors="replace").strip()
+            remedy = f": write {checkpoints[-1].name}, the newest one, into it" if checkpoints else ""
+            raise InputError(f"{path}: names {name_in_file!r}, which does not exist{remedy}")
         return self.checkpoints / name
 
     def require_whole(self, folder: Path) -> None:
@@ -238,10 +238,10 @@ class Checkpoints:
     def _named(self, file: str) -> str | None:
         """Return the checkpoint's name in ``checkpoints/FILE``; None if it is missing or damaged."""
         try:
-            said = (self.checkpoints / file).read_bytes().decode("ascii").strip()
+            name = (self.checkpoints / file).read_bytes().decode("ascii").strip()
         except (FileNotFoundError, UnicodeDecodeError):
             return None
-        return said if re.fullmatch(r"\d{12,}", said) else None
+        return name if re.fullmatch(r"\d{12,}", name) else None
 
 
 def is_shared(path: Path) -> bool:

@@ -82,12 +82,12 @@ class Chooser:
             return []
         return self._run.keep_best(best)
 
-    def _compare(self, found: Rank, steps: int) -> bool:
+    def _compare(self, candidate: Rank, steps: int) -> bool:
         self.steps.append(steps)
-        better = self.best is None or found > self.best
+        better = self.best is None or candidate > self.best
         if better:
-            self.best, self._best_steps = found, steps
-            held, reward = found
+            self.best, self._best_steps = candidate, steps
+            held, reward = candidate
             links = self._settings.held_out_links
             best = {"reward": reward, "steps": steps, **({"links_held": held} if links else {})}
             notes = {"episodes": self._settings.held_out_episodes, **({"links": links} if links else {})}

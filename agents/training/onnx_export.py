@@ -107,9 +107,9 @@ def model(
         for values in (inputs, outputs)
     )
     graph = helper.make_graph(nodes, "policy", takes, gives, initializers)
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="leogym")
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="leogym")
     # The oldest file format that has this operator set, for old runtimes.
-    made.ir_version = helper.find_min_ir_version_for(list(made.opset_import))
-    made.doc_string = description
-    onnx.checker.check_model(made, full_check=True)
-    return made.SerializeToString()
+    model.ir_version = helper.find_min_ir_version_for(list(model.opset_import))
+    model.doc_string = description
+    onnx.checker.check_model(model, full_check=True)
+    return model.SerializeToString()

@@ -13,14 +13,14 @@ HOMES = ("leogym.agents", "leogym.agents.baselines")  # packages whose subpackag
 
 def schemes() -> dict[str, Scheme]:
     """Return every scheme by name, in alphabetical order."""
-    found: dict[str, Scheme] = {}
+    by_name: dict[str, Scheme] = {}
     for home in HOMES:
         for module in pkgutil.iter_modules(importlib.import_module(home).__path__):
             if module.ispkg and _may_define_one(home, module.name):
                 scheme = getattr(importlib.import_module(f"{home}.{module.name}"), "SCHEME", None)
                 if isinstance(scheme, Scheme):
-                    found[scheme.name] = scheme
-    return dict(sorted(found.items()))
+                    by_name[scheme.name] = scheme
+    return dict(sorted(by_name.items()))
 
 
 def shipped() -> dict[str, Path]:
@@ -31,13 +31,14 @@ def shipped() -> dict[str, Path]:
 
 def _may_define_one(home: str, name: str) -> bool:
     """Return whether a package names ``SCHEME``. Importing another one could take seconds, as torch does."""
-    found = (Path(path) / name / "__init__.py" for path in importlib.import_module(home).__path__)
-    return any("SCHEME" in file.read_text(encoding="utf-8") for file in found if file.exists())
+    files = (Path(path) / name / "__init__.py" for path in importlib.import_module(home).__path__)
+    return any("SCHEME" in file.read_text(encoding="utf-8") for file in files if file.exists())
 
 
 def get(name: str) -> Scheme:
     """Return the scheme called ``name``; raise `InputError` if there is none."""
-    known = schemes()
-    if name not in known:
-        raise InputError(f"--agent: {name}: not an agent that this build trains {suggest_names(name, known)}")
-    return known[name]
+    by_name = schemes()
+    if name not in by_name:
+        hint = suggest_names(name, by_name)
+        raise InputError(f"--agent: {name}: not an agent that this build trains {hint}")
+    return by_name[name]

@@ -27,7 +27,7 @@ PLAIN_LINE_S = 10.0  # least time between progress lines without a terminal
 class Reporter:
     """Reports progress and tells when the run ends; use it as a context around the training loop.
 
-    ``steps`` and ``wall_s`` are environment steps and seconds spent before a resume; ``shown`` has the
+    ``steps`` and ``wall_s`` are environment steps and seconds spent before a resume; ``columns`` has the
     columns to show on the terminal, besides steps.
     """
 
@@ -38,9 +38,9 @@ class Reporter:
         *,
         steps: int = 0,
         wall_s: float = 0.0,
-        shown: tuple[str, ...] = ("reward",),
+        columns: tuple[str, ...] = ("reward",),
     ) -> None:
-        self._settings, self._run, self._shown = settings, run, shown
+        self._settings, self._run, self._columns = settings, run, columns
         self._before_s, self._started_s = wall_s, time.monotonic()
         self._latest = run.latest_checkpoint()
         """The checkpoint that a resumed run continues from."""
@@ -91,7 +91,7 @@ class Reporter:
         )
         numbers = scalars(row)
         self._tracker.log(numbers, row["steps"])
-        text = "  ".join(f"{name} {numbers[name]:.4g}" for name in self._shown if name in numbers)
+        text = "  ".join(f"{name} {numbers[name]:.4g}" for name in self._columns if name in numbers)
         share, left_s = min(1.0, self.done(row["steps"])), self.left_s(row["steps"])
         if self._bar is not None:
             ends_s = None if left_s is None else time.monotonic() + left_s
@@ -99,8 +99,8 @@ class Reporter:
             self._bar.update(self._task, completed=share, text=text, ends_s=ends_s)
         elif self.wall_s - self._said_s >= PLAIN_LINE_S or share >= 1:
             self._said_s = self.wall_s
-            left = "" if left_s is None else f"{duration(left_s)} left  "
-            self.say(f"{share:4.0%}  {row['steps']:,} steps  {left}{text}")
+            time_left = "" if left_s is None else f"{duration(left_s)} left  "
+            self.say(f"{share:4.0%}  {row['steps']:,} steps  {time_left}{text}")
 
     def checkpoint(
         self, steps: int, write: Callable[[Path], Any], *, shared: Callable[[], Mapping[str, str]] = dict

@@ -129,11 +129,11 @@ class RunFolder(Checkpoints):
     def _record(self, *names: str, changed: str | None = None) -> None:
         """Let the folder's record have the digests of exactly ``names``, and a new one of ``changed``."""
         before = digests.read(self.path)
-        found = {name: digest for name, digest in before.items() if name in names and name != changed}
+        recorded = {name: digest for name, digest in before.items() if name in names and name != changed}
         if changed is not None:
-            found[changed] = digests.sha256(self.path / changed)
-        if found != before:
-            write_atomically(self.path / digests.NAME, digests.as_text(found))
+            recorded[changed] = digests.sha256(self.path / changed)
+        if recorded != before:
+            write_atomically(self.path / digests.NAME, digests.as_text(recorded))
 
     @property
     def policy(self) -> Path:
@@ -180,8 +180,8 @@ class RunFolder(Checkpoints):
         lines = path.read_bytes().split(b"\n")[:-1]  # the last item is half a line or empty
         at = columns.index("steps")
         rows = list(csv.reader(line.decode() for line in lines[1:]))
-        kept = [row for row in rows if len(row) == len(columns) and int(row[at]) <= steps]
-        write_atomically(path, b"".join(_csv_line(row) for row in [columns, *kept]))
+        earlier_rows = [row for row in rows if len(row) == len(columns) and int(row[at]) <= steps]
+        write_atomically(path, b"".join(_csv_line(row) for row in [columns, *earlier_rows]))
 
     def restore_rows(self, steps: int, name: str = "progress.csv") -> None:
         """Make ``name`` hold the rows that it had at the checkpoint of ``steps``.
@@ -277,10 +277,10 @@ class RunFolder(Checkpoints):
         """Write summary.json: ``summary``, `notes` and provenance; then record the digests of all files."""
         summary = {**summary, **dict(sorted(self.notes.items())), "provenance": self.provenance}
         data = policy_folder.as_json(summary)
-        found = {name: digests.sha256(self.path / name) for name in RUN if (self.path / name).is_file()}
-        found["summary.json"] = digests.sha256_of(data)
+        recorded = {name: digests.sha256(self.path / name) for name in RUN if (self.path / name).is_file()}
+        recorded["summary.json"] = digests.sha256_of(data)
         # The record first: until the summary has its name, the run is not finished.
-        write_together(self.path, {digests.NAME: digests.as_text(found), "summary.json": data})
+        write_together(self.path, {digests.NAME: digests.as_text(recorded), "summary.json": data})
 
 
 def require_same_settings(path: Path) -> None:
@@ -301,8 +301,8 @@ def require_same(path: Path, name: str, remedy: str = "or make it again by leogy
 def known_ranges(settings: Any) -> dict[str, Any]:
     """Return the entry ``known_ranges`` of policy.json from a run's settings; empty if they have none."""
     ranges = settings.get("known_ranges") if isinstance(settings, Mapping) else None
-    given = {name: list(bounds) for name, bounds in (ranges or {}).items() if bounds is not None}
-    return {"known_ranges": given} if given else {}
+    bounds_by_name = {name: list(bounds) for name, bounds in (ranges or {}).items() if bounds is not None}
+    return {"known_ranges": bounds_by_name} if bounds_by_name else {}
 
 
 def _steps(rows: bytes) -> list[int]:

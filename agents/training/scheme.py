@@ -38,8 +38,8 @@ class Scheme:
             InputError: no such engine, or its library is not installed.
         """
         if engine not in self.trainers:
-            known = ", ".join(self.trainers)
-            raise InputError(f"--engine: {engine}: {self.name} is trained by {known}")
+            engines = ", ".join(self.trainers)
+            raise InputError(f"--engine: {engine}: {self.name} is trained by {engines}")
         module, _, function = self.trainers[engine].partition(":")
         with extras.needed_by(f"--engine {engine}"):
             return getattr(importlib.import_module(module), function)

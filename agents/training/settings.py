@@ -153,12 +153,12 @@ class TrainSettings(Strict):
     def _compose_spec(cls, data: Any) -> Any:
         if not isinstance(data, dict) or not {"observation", "action"} & data.keys():
             return data
-        rest = {key: value for key, value in data.items() if key not in ("observation", "action")}
-        spec = str(rest.get("spec", cls.model_fields["spec"].default))
+        other_settings = {key: value for key, value in data.items() if key not in ("observation", "action")}
+        spec = str(other_settings.get("spec", cls.model_fields["spec"].default))
         observation, _, action = spec.partition("+")
         action = action or observation
         parts = (data.get("observation", observation), data.get("action", action))
-        return {**rest, "spec": "+".join(map(str, parts))}
+        return {**other_settings, "spec": "+".join(map(str, parts))}
 
     @model_validator(mode="after")
     def _one_length(self) -> TrainSettings:

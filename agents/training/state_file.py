@@ -51,8 +51,8 @@ def fields(path: Path, name: str, kind: type[Made], stored: Mapping[str, Any]) -
     """
     names = [field.name for field in fields_of(kind)]  # type: ignore[arg-type]
     for odd in sorted(set(names) ^ stored.keys()):
-        said = "missing" if odd in names else "unknown"
-        raise InputError(f"{path}: {name}.{odd}: {said}: restore the checkpoint or continue from another")
+        problem = "missing" if odd in names else "unknown"
+        raise InputError(f"{path}: {name}.{odd}: {problem}: restore the checkpoint or continue from another")
     values: dict[str, Any] = {}
     for field, value in stored.items():
         values[field] = np.array(value) if isinstance(value, list) else value

@@ -292,14 +292,14 @@ def build(settings: TrainSettings, steps: int) -> Algorithm:
 
 def make_config(settings: TrainSettings, steps: int) -> AlgorithmConfig:
     """Return RLlib's configuration; the run's seed and ``steps`` seed the episodes."""
-    made = builder(settings)
+    algorithm_builder = builder(settings)
     return (
-        made.config()
+        algorithm_builder.config()
         .framework("torch")
         .callbacks(FlowRewards)
-        .env_runners(num_env_runners=made.runners, num_envs_per_env_runner=settings.num_envs)
+        .env_runners(num_env_runners=algorithm_builder.runners, num_envs_per_env_runner=settings.num_envs)
         # Runners are idle while learners learn, so learners need no CPUs of their own.
-        .learners(num_learners=made.learners, num_cpus_per_learner=0)
+        .learners(num_learners=algorithm_builder.learners, num_cpus_per_learner=0)
         .fault_tolerance(restart_failed_env_runners=True)
         .debugging(
             # A resumed run must not repeat the run's first episodes.

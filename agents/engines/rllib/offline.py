@@ -122,18 +122,18 @@ class Training:
 
     def flush(self) -> dict[str, float]:
         """Return and reset the mean losses since the last call; nan for losses the algorithm lacks."""
-        means = {name: float(np.mean(seen)) if seen else math.nan for name, seen in self._seen.items()}
-        for seen in self._seen.values():
-            seen.clear()
+        means = {name: float(np.mean(losses)) if losses else math.nan for name, losses in self._seen.items()}
+        for losses in self._seen.values():
+            losses.clear()
         return means
 
     def dense(self) -> list[nn.Linear]:
         """Return the actor's dense layers, with the standardisation folded into the first."""
-        first, *rest = actor_layers(self.learner.module[DEFAULT_MODULE_ID])
+        first, *inner_layers = actor_layers(self.learner.module[DEFAULT_MODULE_ID])
         mean, deviation = (torch.from_numpy(array) for array in (self.mean, self.deviation))
         return [
             dense_layer(first.weight / deviation, first.bias - first.weight @ (mean / deviation)),
-            *rest,
+            *inner_layers,
         ]
 
     def save(self, folder: Path, wall_s: float) -> None:
@@ -228,7 +228,7 @@ def _train(algorithm: Offline, settings: TrainSettings, run: RunFolder) -> None:
         training.save(folder, reporter.wall_s)
         export(training.dense(), settings, run, training.steps, settings.activation)
 
-    reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, shown=("policy_loss",))
+    reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, columns=("policy_loss",))
     with reporter:
         while reporter.done(training.steps) < 1:
             training.update()

@@ -51,10 +51,10 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
     state: dict[str, Any] = {"steps": 0, "wall_s": 0.0, "episodes": 0}
     if latest is not None:
         state = read_state(latest)
-    made = builder(settings)
-    if made.runners:
-        joining.current().require_cpus(made.runners, f"--workers {settings.workers}")
-        joining.current().start_waiting(made.runners, f"--workers {settings.workers}")
+    algorithm_builder = builder(settings)
+    if algorithm_builder.runners:
+        joining.current().require_cpus(algorithm_builder.runners, f"--workers {settings.workers}")
+        joining.current().start_waiting(algorithm_builder.runners, f"--workers {settings.workers}")
     with stopped_after(build(settings, state["steps"])) as algorithm:
         joining.current().end_waiting()
         if latest is not None:

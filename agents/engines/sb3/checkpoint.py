@@ -111,8 +111,8 @@ def load(
             if state["numpy"] is None:
                 set_random_seed(seed)
         if state["numpy"] is not None:
-            kind, key, *rest = state["numpy"]
-            np.random.set_state((kind, np.array(key, np.uint32), *rest))  # noqa: NPY002
+            kind, key, *position = state["numpy"]
+            np.random.set_state((kind, np.array(key, np.uint32), *position))  # noqa: NPY002
             torch.set_rng_state(generator)
     except InputError:
         raise
@@ -127,5 +127,5 @@ def _beneath(folder: Path, rank: int) -> Path:
 
 
 def _numpy_state() -> list[Any]:
-    kind, key, *rest = np.random.get_state()  # noqa: NPY002 (Stable-Baselines3 shuffles with it)
-    return [kind, np.asarray(key).tolist(), *rest]
+    kind, key, *position = np.random.get_state()  # noqa: NPY002 (Stable-Baselines3 shuffles with it)
+    return [kind, np.asarray(key).tolist(), *position]

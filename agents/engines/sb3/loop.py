@@ -73,10 +73,10 @@ class Chores(BaseCallback):
 
     def _on_step(self) -> bool:
         """Count one interval of all simulations; return whether time is left."""
-        seen = self._seen
-        seen.rewards.append(float(np.mean(self.training_env.get_attr("rewards_as_given", [0])[0])))
-        seen.goodput_mbps.append(float(np.mean([info["goodput_mbps"] for info in self.locals["infos"]])))
-        seen.episodes += int(np.count_nonzero(self.locals["dones"]))
+        since_row = self._seen
+        since_row.rewards.append(float(np.mean(self.training_env.get_attr("rewards_as_given", [0])[0])))
+        since_row.goodput_mbps.append(float(np.mean([info["goodput_mbps"] for info in self.locals["infos"]])))
+        since_row.episodes += int(np.count_nonzero(self.locals["dones"]))
         # The model counts only its own simulations; add those of the other processes.
         self.model.num_timesteps += (self._ranks.size - 1) * self.training_env.num_envs
         if self._ranks.size == 1:
@@ -105,12 +105,13 @@ class Chores(BaseCallback):
     def row(self) -> None:
         """Add a row of means since the last one to progress.csv; losses are the first process's."""
         latest = [(float(episode["r"]), float(episode["l"])) for episode in self.model.ep_info_buffer or []]
-        told = self._ranks.gather((self._seen, latest))
+        gathered = self._ranks.gather((self._seen, latest))
         self._seen = Seen()
-        if told is None or self._reporter is None:
+        if gathered is None or self._reporter is None:
             return
-        seen, ended = [seen for seen, _ in told], [episode for _, latest in told for episode in latest]
-        self.episodes += sum(one.episodes for one in seen)
+        parts = [part for part, _ in gathered]
+        ended = [episode for _, episodes in gathered for episode in episodes]
+        self.episodes += sum(part.episodes for part in parts)
         learned = self.model.logger.name_to_value
         columns = self._algorithm.columns.items()
         self._reporter.row(
@@ -118,10 +119,10 @@ class Chores(BaseCallback):
                 "steps": self.model.num_timesteps,
                 "wall_s": round(self._reporter.wall_s, 3),
                 "episodes": self.episodes,
-                "reward": _mean([reward for one in seen for reward in one.rewards]),
+                "reward": _mean([reward for part in parts for reward in part.rewards]),
                 "episode_reward_mean": _mean([reward for reward, _ in ended]),
                 "episode_length_mean": _mean([length for _, length in ended]),
-                "goodput_mbps": _mean([goodput for one in seen for goodput in one.goodput_mbps]),
+                "goodput_mbps": _mean([goodput for part in parts for goodput in part.goodput_mbps]),
                 **{column: float(learned.get(name, float("nan"))) for column, name in columns},
             }
         )
@@ -173,8 +174,8 @@ def _train_first(
     algorithm: Algorithm, settings: Sb3Settings, run: RunFolder, latest: Path | None, ranks: Ranks
 ) -> None:
     model, state = _begin(algorithm, settings, latest, ranks)
-    shown = ("reward", "goodput_mbps")
-    with Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"], shown=shown) as reporter:
+    columns = ("reward", "goodput_mbps")
+    with Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"], columns=columns) as reporter:
         chores = Chores(algorithm, settings, state, ranks, run, reporter)
         _learn(model, settings, state, chores)
         run.write_summary(
