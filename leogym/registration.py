@@ -63,7 +63,7 @@ PRESETS = (
     ),
     Preset(
         "leo/Competing-v0",
-        "the same paths, beside one or two Cubic flows that start within 10 s",
+        "the same paths, with one or two Cubic flows that start within 10 s",
         steps=1000,
         threshold=5000.0,
         scenario={

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leogym.agents.worst_cases.measure import Contestant, measured
-from leogym.agents.worst_cases.search import OBJECTIVES, Found, search
+from leogym.agents.worst_cases.search import OBJECTIVES, WorstCase, search
 from leogym.common import output_folder, yaml_text
 from leogym.common.atomic import write_atomically
 from leogym.common.command_line import leogym_command
@@ -44,28 +44,28 @@ def run(
     folder = out or Path("runs") / f"worst-{contestant.name}"
     output_folder.require(folder, "a search for worst cases")
     folder.mkdir(parents=True, exist_ok=True)
-    found = [
-        one
+    cases = [
+        case
         for objective in objectives
-        for one in search(contestant, objective, restarts=restarts, generations=generations, seed=seed)
+        for case in search(contestant, objective, restarts=restarts, generations=generations, seed=seed)
     ]
     counts = dict.fromkeys(OBJECTIVES, 0)
     rows = []
-    for one in found:
-        counts[one.objective] += 1
-        file = folder / f"{one.objective}-{counts[one.objective]}.yaml"
-        write_atomically(file, _scenario_file(one, file.stem))
+    for case in cases:
+        counts[case.objective] += 1
+        file = folder / f"{case.objective}-{counts[case.objective]}.yaml"
+        write_atomically(file, _scenario_file(case, file.stem))
         repeat = leogym_command("agents", "worst-cases", text, "--scenario", file)
         rows.append(
             {
-                "objective": one.objective,
-                **asdict(one.beside),
-                **one.situation.values(),
+                "objective": case.objective,
+                **asdict(case.beside),
+                **case.situation.values(),
                 "command": repeat,
             }
         )
     arguments = ["--restarts", str(restarts), "--generations", str(generations), "--seed", str(seed)]
-    told: dict[str, Any] = {
+    data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "command": leogym_command("agents", "worst-cases", text, *arguments),
@@ -74,13 +74,13 @@ def run(
         "seed": seed,
         "rows": rows,
     }
-    write_atomically(folder / "worst.json", (json.dumps(told, indent=2) + "\n").encode())
+    write_atomically(folder / "worst.json", (json.dumps(data, indent=2) + "\n").encode())
     lines = io.StringIO()
     writer = csv.DictWriter(lines, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     write_atomically(folder / "worst.csv", lines.getvalue().encode())
-    return f"{table(contestant.name, found)}\n\ntable: {folder / 'worst.csv'}  scenarios: {folder}"
+    return f"{table(contestant.name, cases)}\n\ntable: {folder / 'worst.csv'}  scenarios: {folder}"
 
 
 def repeated(text: str, file: Path) -> str:
@@ -89,17 +89,17 @@ def repeated(text: str, file: Path) -> str:
     return json.dumps(asdict(beside))
 
 
-def table(name: str, found: list[Found]) -> str:
+def table(name: str, cases: list[WorstCase]) -> str:
     """Return a Markdown table of the worst situations."""
     head = (
         "| power / oracle's | lowest share / oracle's | capacity, Mbit/s | base RTT, ms | every | outage "
         f"| buffer | loss | jitter | flows | {name}: utilization, inflation | fallbacks |"
     )
     lines = [head, "|---" * 12 + "|"]
-    for one in found:
-        at, got = one.situation, one.beside
+    for case in cases:
+        at, got = case.situation, case.beside
         power, share = f"{got.relative_power:.2f}", f"{got.relative_share:.2f}" if at.flows > 1 else "–"
-        if one.objective == "power":
+        if case.objective == "power":
             power = f"**{power}**"
         else:
             share = f"**{share}**"
@@ -112,6 +112,6 @@ def table(name: str, found: list[Found]) -> str:
     return "\n".join(lines)
 
 
-def _scenario_file(one: Found, name: str) -> bytes:
-    data = one.situation.scenario(name).model_dump(mode="json", exclude_defaults=True)
+def _scenario_file(case: WorstCase, name: str) -> bytes:
+    data = case.situation.scenario(name).model_dump(mode="json", exclude_defaults=True)
     return yaml_text.dump(data).encode()

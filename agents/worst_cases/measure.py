@@ -51,9 +51,9 @@ class Contestant:
                     raise InputError(str(error)) from None
         if text in leosim.schemes():
             return cls(text)
-        known = [*leosim.schemes(), *shipped]
+        runnable = [*leosim.schemes(), *shipped]
         raise InputError(
-            f"worst-cases: {text!r}: neither a scheme nor a policy's folder {suggest_names(text, known)}"
+            f"worst-cases: {text!r}: neither a scheme nor a policy's folder {suggest_names(text, runnable)}"
         )
 
 

@@ -33,7 +33,7 @@ OBJECTIVES = {
 
 
 @dataclass(frozen=True)
-class Found:
+class WorstCase:
     """The worst situation of one restart."""
 
     objective: str
@@ -54,33 +54,33 @@ def search(
     generations: int,
     seed: int,
     threads: int = 0,
-    told: Callable[[Found], None] = lambda _: None,
-) -> list[Found]:
+    report: Callable[[WorstCase], None] = lambda _: None,
+) -> list[WorstCase]:
     """Return the worst situation of each restart, worst first; the same arguments give the same result.
 
     The box is that of the policy's known ranges, or of `situation.DEFAULT`.
     """
     goal = OBJECTIVES[objective]
     box = axes(None if contestant.policy is None else contestant.policy.known_ranges)
-    found = []
+    cases = []
     for restart in range(restarts):
         rng = np.random.default_rng([seed, restart, sorted(OBJECTIVES).index(objective)])
         evolution = Evolution.around(rng.uniform(-SPREAD, SPREAD, len(box)), DEVIATION)
-        worst: Found | None = None
+        worst: WorstCase | None = None
         for _ in range(generations):
             points = evolution.candidates(rng, POPULATION)
             situations = [Situation.at(point, box, goal.flows) for point in points]
-            results = measured(contestant, [one.scenario("worst") for one in situations], threads)
+            results = measured(contestant, [situation.scenario("worst") for situation in situations], threads)
             values = np.array([goal.of(result) for result in results])
             values = np.where(np.isfinite(values), values, 1.0)
             index = int(np.argmin(values))
             if worst is None or values[index] < worst.value:
-                worst = Found(objective, situations[index], results[index])
+                worst = WorstCase(objective, situations[index], results[index])
             evolution.learn(points, -values - _beyond(points))
         if worst is not None:
-            found.append(worst)
-            told(worst)
-    return sorted(found, key=lambda one: one.value)
+            cases.append(worst)
+            report(worst)
+    return sorted(cases, key=lambda case: case.value)
 
 
 def _beyond(points: Vector) -> Vector:

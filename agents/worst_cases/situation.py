@@ -43,9 +43,9 @@ class Axis:
         return float(self.low + (self.high - self.low) * share)
 
 
-def axes(known: Mapping[str, Bounds] | None = None) -> tuple[Axis, ...]:
-    """Return the axes of the box within ``known`` ranges (rate_mbps, rtt_ms, loss; default `DEFAULT`)."""
-    ranges = {**DEFAULT, **(known or {})}
+def axes(ranges: Mapping[str, Bounds] | None = None) -> tuple[Axis, ...]:
+    """Return the axes of the box within ``ranges`` (rate_mbps, rtt_ms, loss; default `DEFAULT`)."""
+    ranges = {**DEFAULT, **(ranges or {})}
     return (
         Axis("rate_mbps", *ranges["rate_mbps"], is_log=True),
         Axis("rate_depth", 0.2, 1.0),
@@ -92,30 +92,30 @@ class Situation:
     @classmethod
     def at(cls, point: Vector, box: tuple[Axis, ...], flows: tuple[int, int] = (1, 4)) -> Situation:
         """Return the situation at ``point``, one coordinate from -1 to 1 for each axis."""
-        found = {axis.name: axis.at(value) for axis, value in zip(box, point, strict=True)}
+        values = {axis.name: axis.at(value) for axis, value in zip(box, point, strict=True)}
         limits = {axis.name: (axis.low, axis.high) for axis in box}
-        rate, rtt = found["rate_mbps"], found["rtt_ms"]
-        most_rtt = min(rtt * found["rtt_growth"], limits["rtt_ms"][1])
-        count = int(np.clip(round(found["flows"]), *flows))
+        rate, rtt = values["rate_mbps"], values["rtt_ms"]
+        most_rtt = min(rtt * values["rtt_growth"], limits["rtt_ms"][1])
+        count = int(np.clip(round(values["flows"]), *flows))
         # A flow's share must be within the ranges, too.
-        least_rate = max(rate * found["rate_depth"], limits["rate_mbps"][0])
+        least_rate = max(rate * values["rate_depth"], limits["rate_mbps"][0])
         duration_s = max(LEAST_S, LEAST_RTTS * most_rtt / 1e3)
         duration_s = max(10.0, min(duration_s, MOST_PACKETS * PACKET_BITS / (rate * 1e6)))
-        outage_ms = found["outage_ms"]
+        outage_ms = values["outage_ms"]
         return cls(
             rate_mbps=_rounded(rate),
             least_rate_mbps=min(_rounded(least_rate), _rounded(rate)),
             rtt_ms=_rounded(rtt),
             most_rtt_ms=max(_rounded(most_rtt), _rounded(rtt)),
-            period_s=round(found["period_s"], 1),
+            period_s=round(values["period_s"], 1),
             outage_ms=float(round(outage_ms)) if outage_ms >= LEAST_OUTAGE_MS else 0.0,
-            buffer_bdp=_rounded(found["buffer_bdp"]),
-            loss=round(found["loss"], 4),
+            buffer_bdp=_rounded(values["buffer_bdp"]),
+            loss=round(values["loss"], 4),
             # More than half an RTT would be another path.
-            jitter_us=float(round(min(found["jitter_us"], 250.0 * rtt))),
+            jitter_us=float(round(min(values["jitter_us"], 250.0 * rtt))),
             flows=count,
-            apart_s=round(found["apart"] * duration_s, 1) if count > 1 else 0.0,
-            offset_s=round(found["offset_s"], 1),
+            apart_s=round(values["apart"] * duration_s, 1) if count > 1 else 0.0,
+            offset_s=round(values["offset_s"], 1),
             duration_s=float(round(duration_s)),
         )
 
