@@ -23,11 +23,11 @@ from leogym.evaluation.cache import folder as cache
 from leogym.evaluation.carrying_out import carry_out
 from leogym.evaluation.compare import command as compare
 from leogym.evaluation.leobench import command as leobench
-from leogym.evaluation.recorded import description, invalid, resuming
+from leogym.evaluation.recorded import description, invalid, resuming, warnings
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.recorded.store import Store, require_writable
-from leogym.evaluation.report import fallen, latex, page, starved, summary_table
-from leogym.evaluation.runs import execute, inputs, plan, unannounced
+from leogym.evaluation.report import latex, page, summary_table
+from leogym.evaluation.runs import execute, inputs, plan
 from leogym.evaluation.runs.backends import BACKENDS, backend
 from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.runs.schemes import Contestants, of_suites, parse
@@ -168,7 +168,7 @@ def run(arguments: Sequence[str], study: Study | None = None) -> int:
     if engine.real_time and options.ray:
         raise InputError(f"--ray: --backend {options.backend} runs in real time, only on this machine")
     engine(needed).check(one.scenario for one in runs)
-    unmet = unannounced.found(runs, needed.traces)
+    unmet = warnings.missing_announcements(runs, needed.traces)
     described = description.describe(
         chosen,
         contestants,
@@ -185,8 +185,8 @@ def run(arguments: Sequence[str], study: Study | None = None) -> int:
     if contestants.left_out:
         left = ", ".join(contestants.left_out)
         print(f"--schemes: {options.backend} does not run {left}: left out", file=sys.stderr)
-    for told in unannounced.lines(unmet):
-        print(f"warning: {told}", file=sys.stderr)
+    for line in warnings.announcement_lines(unmet):
+        print(f"warning: {line}", file=sys.stderr)
     with joining.joined(options.ray, resume=RESUME, packages=execute.PACKAGES), lock.held(folder):
         signals.on_interrupt("interrupted: recorded runs are kept; continue with --resume")
         try:
@@ -198,7 +198,10 @@ def run(arguments: Sequence[str], study: Study | None = None) -> int:
             raise InputError(f"{folder}: {why}: recorded runs are kept; continue with --resume") from None
         summary_table.print_all(results, chosen)
         for one in chosen:
-            for line in (*starved.lines(results, one.name), *fallen.lines(results, one.name)):
+            for line in (
+                *warnings.starved_lines(results, one.name),
+                *warnings.fallback_lines(results, one.name),
+            ):
                 print(f"warning: {line}", file=sys.stderr)
         if options.format == "latex":
             print(latex.write(results))

@@ -11,7 +11,6 @@ from leogym.common import digests
 from leogym.common.errors import InputError, one_line
 from leogym.configs.suite import Suite
 from leogym.evaluation.recorded.damage import DESCRIPTION, ROWS, DamagedError
-from leogym.evaluation.runs import unannounced
 from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.runs.schemes import Contestants, about
 from leogym.results import provenance
@@ -154,7 +153,13 @@ def merge(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
             "scenarios": {**old["scenarios"], **config["scenarios"]},
             "schemes": {**old["schemes"], **config["schemes"]},
             "policies": {**old["policies"], **config["policies"]},
-            "unannounced": unannounced.merged(config.get("unannounced", []), old.get("unannounced", [])),
+            "unannounced": merge_announcements(config.get("unannounced", []), old.get("unannounced", [])),
         },
         "earlier": [*before["earlier"], {key: before[key] for key in ("date", "command", "commit")}],
     }
+
+
+def merge_announcements(newer: list[dict[str, Any]], older: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return both lists of missing announcements; for the same suite, scheme and need the newer one."""
+    keys = {(entry["suite"], entry["scheme"], entry["needs"]) for entry in newer}
+    return [entry for entry in older if (entry["suite"], entry["scheme"], entry["needs"]) not in keys] + newer

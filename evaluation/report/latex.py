@@ -10,9 +10,10 @@ from matplotlib import rc_context
 from leogym.common.atomic import write_atomically
 from leogym.configs.suite import Suite
 from leogym.evaluation.figures import figure_module
+from leogym.evaluation.recorded import warnings
 from leogym.evaluation.recorded.file_names import joined
 from leogym.evaluation.recorded.results import Results
-from leogym.evaluation.report import ranking, starved
+from leogym.evaluation.report import ranking
 from leogym.evaluation.report.tables import Cell, table
 from leogym.results import figure_style
 
@@ -81,7 +82,7 @@ def suite_table(results: Results, suite: Suite) -> str:
     ]
     groups = []
     for scenario in results.scenarios(suite.name):
-        out = starved.of(starved.uses(results, suite.name, scenario))
+        out = warnings.starved_in(results, suite.name, scenario)
         rows = [
             [escaped(scheme) + (" (starved)" if scheme in out else ""), *map(_cell, cells)]
             for scheme, cells in table(results, suite, scenario)

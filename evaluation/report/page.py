@@ -16,21 +16,19 @@ from leogym.common.atomic import write_atomically
 from leogym.configs.suite import Suite
 from leogym.evaluation.fidelity import BEYOND, Fidelity, kernel, of_results, spot
 from leogym.evaluation.figures import figure_module
+from leogym.evaluation.recorded import warnings
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import (
     commands,
     drawing,
-    fallen,
     first_screen,
     packing,
     path_maps,
     ranking,
-    starved,
     time_series,
 )
 from leogym.evaluation.report.section import MakeSection, Section
 from leogym.evaluation.report.tables import table
-from leogym.evaluation.runs import unannounced
 from leogym.results import figure_style
 from leogym.results.intervals import RESAMPLES
 from leogym.results.metrics import METRICS, ORACLE_SHARE
@@ -195,7 +193,7 @@ def section(
             {
                 "scenario": scenario,
                 "rows": table(results, suite, scenario),
-                "starved": starved.of(starved.uses(results, suite.name, scenario)),
+                "starved": warnings.starved_in(results, suite.name, scenario),
             }
             for scenario in results.scenarios(suite.name)
         ],
@@ -204,7 +202,7 @@ def section(
         "command": commands.of_suite(results, suite),
         "study": "" if study is None else study.in_suites.get(suite.name, ""),
         "size": _size(results, suite),
-        "warnings": warnings(results, suite),
+        "warnings": warnings.lines_of_suite(results, suite.name),
         "spot": prepared.spots[suite.name],
         "config": yaml_text.dump(suite.model_dump(mode="json"), allow_unicode=True),
     }
@@ -220,13 +218,6 @@ def _parts(
         for name in PARTS
     ]
     return [packing.Part(text, LEFT_OUT.get(name, "")) for name, text in zip(PARTS, texts, strict=True)]
-
-
-def warnings(results: Results, suite: Suite) -> list[str]:
-    """Return warnings on a suite's table: of schemes without announcements, starved, and fallen back."""
-    unmet = results.description["config"].get("unannounced", [])
-    told = [unannounced.line(one) for one in unmet if one["suite"] == suite.name]
-    return [*told, *starved.lines(results, suite.name), *fallen.lines(results, suite.name)]
 
 
 def _title(schemes: list[str]) -> str:

@@ -7,8 +7,8 @@ from statistics import mean
 import polars as pl
 
 from leogym.configs.suite import Suite
+from leogym.evaluation.recorded import warnings
 from leogym.evaluation.recorded.results import Results
-from leogym.evaluation.report import starved
 from leogym.evaluation.report.tables import of_metric
 from leogym.results.intervals import Interval, interval, seed_of
 from leogym.results.metrics import ORACLE
@@ -68,7 +68,7 @@ def of_suite(results: Results, suite: Suite) -> dict[str, float]:
     for scenario in results.scenarios(suite.name):
         rows = of_metric(results, suite, scenario, METRIC)
         powers = {scheme: row["mean"] for scheme, row in rows.items() if scheme != ORACLE}
-        out = starved.of(starved.uses(results, suite.name, scenario))
+        out = warnings.starved_in(results, suite.name, scenario)
         best = max((power for scheme, power in powers.items() if scheme not in out), default=0.0)
         if best > 0:
             for scheme, power in powers.items():

@@ -11,8 +11,9 @@ from rich.table import Table
 
 from leogym.configs.suite import Suite
 from leogym.evaluation.fidelity import kernel, of_results
+from leogym.evaluation.recorded import warnings
 from leogym.evaluation.recorded.results import Results
-from leogym.evaluation.report import page, starved
+from leogym.evaluation.report import page
 from leogym.evaluation.report.tables import table as table_of
 
 _GAP = 2
@@ -45,7 +46,7 @@ def _cells(results: Results, suite: Suite) -> tuple[list[str], list[list[str]]]:
     header = ["scenario", "scheme", *(m.label + (f" ({m.unit})" if m.unit else "") for m in metrics)]
     rows = []
     for scenario in results.scenarios(suite.name):
-        out = starved.of(starved.uses(results, suite.name, scenario))
+        out = warnings.starved_in(results, suite.name, scenario)
         for scheme, cells in table_of(results, suite, scenario):
             texts = [f"{c.mean} [{c.low}, {c.high}]" if c and c.low else c.mean if c else "–" for c in cells]
             rows.append([scenario, f"{scheme} (starved)" if scheme in out else scheme, *texts])

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from leogym.configs.suite import Suite
+from leogym.evaluation.recorded import warnings
 from leogym.evaluation.recorded.results import Results
-from leogym.evaluation.report import starved
 from leogym.results.metrics import ORACLE, Metric
 
 
@@ -52,7 +52,7 @@ def best_in(results: Results, suite: Suite, scenario: str, metric: Metric) -> se
     """Return the best schemes in a scenario, the oracle apart; see `best_of`."""
     rows = of_metric(results, suite, scenario, metric.name)
     rows.pop(ORACLE, None)
-    return best_of(rows, metric, starved.of(starved.uses(results, suite.name, scenario)))
+    return best_of(rows, metric, warnings.starved_in(results, suite.name, scenario))
 
 
 def best_of(rows: dict[str, dict[str, Any]], metric: Metric, starved: Collection[str] = ()) -> set[str]:

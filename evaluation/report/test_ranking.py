@@ -62,7 +62,7 @@ def test_a_starved_scheme_leads_nowhere_and_is_no_yardstick(results: Results) ->
 
 
 def test_winners_are_counted_by_scenario(results: Results) -> None:
-    [(suite, [power, goodput]), *_] = first_screen.leads_by_suite(results)
+    [(suite, [goodput, power]), *_] = first_screen.leads_by_suite(results)
     assert suite.name == "leo-single"
     assert (power.metric.name, power.schemes, power.won, power.scenarios) == ("power", ["astraea"], 6, 6)
     assert goodput.metric.name == "normalized_goodput"

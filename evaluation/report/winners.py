@@ -28,9 +28,9 @@ class Lead:
 
 
 def leads(results: Results, suite: Suite) -> list[Lead]:
-    """Return the leaders of a suite by power and by its first headline metric with a better direction."""
+    """Return the leaders of a suite by its first headline metric with a better direction, and by power."""
     others = [name for name in suite.headline if METRICS[name].better and name != "power"]
-    return [lead for name in ("power", *others[:1]) if (lead := lead_by(results, suite, name))]
+    return [lead for name in (*others[:1], "power") if (lead := lead_by(results, suite, name))]
 
 
 def lead_by(results: Results, suite: Suite, metric: str) -> Lead | None:

@@ -5,19 +5,19 @@ import pytest
 from rich.console import Console
 
 from leogym.evaluation import cli
-from leogym.evaluation.report import starved, summary_table, tables
-from leogym.evaluation.runs import unannounced
+from leogym.evaluation.recorded import description, warnings
+from leogym.evaluation.report import summary_table, tables
 from leogym.results.metrics import METRICS
 
 HALF = {"mean": 1.0, "ci_low": 0.9, "ci_high": 1.1, "n": 3}
 
 
 def test_a_scheme_is_starved_below_a_tenth_of_the_link_or_half_of_the_median():
-    assert starved.of({"a": 0.01, "b": 0.05}) == {"a": 0.01, "b": 0.05}
-    assert starved.of({"a": 0.9, "b": 0.8, "c": 0.39}) == {"c": 0.39}
-    assert starved.of({"a": 0.9, "b": 0.8, "c": 0.41}) == {}
-    assert starved.of({"a": 0.12, "b": 0.11}) == {}
-    assert starved.of({}) == {}
+    assert warnings.starved({"a": 0.01, "b": 0.05}) == {"a": 0.01, "b": 0.05}
+    assert warnings.starved({"a": 0.9, "b": 0.8, "c": 0.39}) == {"c": 0.39}
+    assert warnings.starved({"a": 0.9, "b": 0.8, "c": 0.41}) == {}
+    assert warnings.starved({"a": 0.12, "b": 0.11}) == {}
+    assert warnings.starved({}) == {}
 
 
 @pytest.mark.parametrize("name", ["delay_inflation", "rtt_p95_ms", "retransmit_rate"])
@@ -44,6 +44,7 @@ def test_a_starved_scheme_is_marked_in_both_tables_and_warned_of(tmp_path, capsy
     assert "reno (starved)" in said.out
     assert said.out.splitlines()[-1] == str(out / "report.html")
     assert "warning: reno is starved in thin: it uses " in said.err
+    assert "of its even share of the link in " in said.err
     page = (out / "report.html").read_text()
     assert "starved</span>" in page
     assert "reno is starved in thin" in page
@@ -67,7 +68,7 @@ def test_the_even_share_of_two_flows_is_half_of_the_link():
         runs = pl.DataFrame(rows)
         schemes = ("cubic", "mine")
 
-    assert starved.uses(Some(), "s", "a") == pytest.approx({"cubic": 1.7, "mine": 0.02})
+    assert warnings.link_use(Some(), "s", "a") == pytest.approx({"cubic": 1.7, "mine": 0.02})
 
 
 @pytest.mark.parametrize("width", [30, 80, 120])
@@ -113,10 +114,54 @@ def test_a_resume_keeps_what_earlier_schemes_were_not_told():
         "needs": "reconfigurations",
         "scenarios": ["a", "b", "c", "d", "e"],
     }
-    assert unannounced.merged([new], [old]) == [old, new]
-    assert unannounced.merged([{**old, "scenarios": ["b"]}], [old]) == [{**old, "scenarios": ["b"]}]
-    assert unannounced.lines([new]) == [unannounced.line(new)]
-    assert "a, b, c and 2 more" in unannounced.line(new)
+    assert description.merge_announcements([new], [old]) == [old, new]
+    assert description.merge_announcements([{**old, "scenarios": ["b"]}], [old]) == [
+        {**old, "scenarios": ["b"]}
+    ]
+    assert warnings.announcement_lines([new]) == [warnings.announcement_line(new)]
+    assert "a, b, c and 2 more" in warnings.announcement_line(new)
     others = [{**new, "suite": suite} for suite in ("t", "u", "v")]
-    (told,) = unannounced.lines([new, *others])
+    (told,) = warnings.announcement_lines([new, *others])
     assert f"in 4 suites: {new['suite']}, t, u and 1 more;" in told
+
+
+class FellBack:
+    """Results of two schemes, one of which fell back in one of two scenarios."""
+
+    runs = pl.DataFrame(
+        {
+            "suite": ["s"] * 4,
+            "scenario": ["a", "a", "b", "b"],
+            "scheme": ["mine", "mine", "mine", "cubic"],
+            "fallbacks": [0, 3, 0, None],
+        }
+    )
+    schemes = ("mine", "cubic")
+
+    def scenarios(self, suite: str) -> list[str]:
+        return ["a", "b"]
+
+
+def test_the_report_counts_fallbacks_where_there_are_any():
+    [line] = warnings.fallback_lines(FellBack(), "s")
+    assert line.startswith("mine fell back to Cubic 3 times in s, in 1 of 3 flows: a; ")
+    assert warnings.fallback_lines(FellBack(), "other") == []
+
+
+def test_results_from_before_there_were_fallbacks_have_none():
+    old = FellBack()
+    old.runs = FellBack.runs.drop("fallbacks")
+    assert warnings.fallback_lines(old, "s") == []
+
+
+def test_a_starved_flow_that_is_alone_has_the_link_for_itself(tmp_path, capsys):
+    scenario = tmp_path / "lossy.yaml"
+    scenario.write_text(
+        "duration_s: 3\nlinks: {l: {rate_mbps: 10, delay_ms: 10, loss: 0.6}}\n"
+        "flows: [{scheme: reno, route: [l]}]\n"
+    )
+    assert cli.run([str(scenario), "--repeats", "1", "--out", str(tmp_path / "out")]) == 0
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "is starved" in line]
+    assert "even share" not in line
+    assert "longer path" not in line  # the path has one length
+    assert line.endswith("where it cannot be best; see Starved in docs/metrics.md")
