@@ -191,7 +191,7 @@ papers: setup
 # All pages and the API reference as a site. Warnings are errors.
 SITE ?= target/site
 docs: setup
-	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --conf-dir docs . $(SITE)
+	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going --conf-dir docs . $(SITE)
 
 # leogym, leosim and mm-leo as wheels for every Python >= 3.11, in dist/; see docs/install.md. Maturin compiles for the
 # environment's Python, as in setup, so that cargo reuses what is built.
