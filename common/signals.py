@@ -144,12 +144,6 @@ def on_interrupt(line: str | None = None, grace_s: float | None = None) -> None:
         _active.grace_s = grace_s or _active.grace_s
 
 
-def reinstall() -> None:
-    """Install the handlers again after a library, such as Ray, has installed its own."""
-    if _active is not None and threading.current_thread() is threading.main_thread():
-        _active.install()
-
-
 def ended(error: KeyboardInterrupt) -> int:
     """Print the command's line; return the exit status, as a shell reports it."""
     if _active is None:

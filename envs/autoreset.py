@@ -18,8 +18,8 @@ def parse_mode(mode: str | AutoresetMode) -> AutoresetMode:
     try:
         return AutoresetMode(mode)
     except ValueError:
-        known = ", ".join(one.value for one in AutoresetMode)
-        raise InputError(f"autoreset_mode: {mode!r}: unknown (there are: {known})") from None
+        modes = ", ".join(value.value for value in AutoresetMode)
+        raise InputError(f"autoreset_mode: {mode!r}: unknown (there are: {modes})") from None
 
 
 def parse_limit(max_episode_steps: int | None) -> int | None:
@@ -40,11 +40,12 @@ def parse_mask(options: Mapping[str, Any] | None, num_envs: int) -> NDArray[np.b
     if options is None or "reset_mask" not in options:
         return None
     mask = options["reset_mask"]
-    given = type(mask).__name__
+    description = type(mask).__name__
     if isinstance(mask, np.ndarray):
         if mask.shape == (num_envs,) and mask.dtype == np.bool_ and mask.any():
             return mask
-        given = f"an array {mask.shape} of {mask.dtype}, {int(np.count_nonzero(mask))} of them true"
+        description = f"an array {mask.shape} of {mask.dtype}, {int(np.count_nonzero(mask))} of them true"
     raise InputError(
-        f"options: reset_mask: {given}: must be an array ({num_envs},) of booleans, at least one of them true"
+        f"options: reset_mask: {description}: "
+        f"must be an array ({num_envs},) of booleans, at least one of them true"
     )

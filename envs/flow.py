@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from leogym.common.errors import InputError
 from leogym.envs.actions import action_space, levels
 from leogym.envs.autoreset import parse_limit, parse_mask, parse_mode
-from leogym.envs.frames import FPS, MODES, described
+from leogym.envs.frames import FPS, MODES, with_frame_rate
 from leogym.envs.options import scenario_option, scenario_options
 from leogym.envs.reports import FIELDS, ReportReader
 from leogym.envs.scenarios import ScenarioLike
-from leogym.envs.seeding import Rank, apart, rank_of, rank_of_caller
+from leogym.envs.seeding import Rank, rank_of, rank_of_caller, seed_of_rank
 from leogym.envs.simulation import Options, single_flow
 from leogym.envs.views import Viewing
 from leogym.registration import FLOW_ID
@@ -28,7 +28,7 @@ Observation = NDArray[np.float32]
 
 
 def observation_space(bounds: tuple[Observation, Observation]) -> Box:
-    """Return the space of observations between the smallest and the largest one, each (observation_dim,)."""
+    """Return the space of observations between the two ``bounds``, each (observation_dim,)."""
     return Box(*bounds, dtype=np.float32)
 
 
@@ -80,9 +80,9 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
 
     ## Information
     ``info`` of `reset` and `step` has the interval's ``time_s``, ``goodput_mbps``, ``send_mbps``,
-    ``loss_mbps``, ``rtt_ms``, ``min_rtt_ms``, ``cwnd_packets`` and ``pacing_mbps``, 0 without a sample; and
-    what no sender knows, the bottleneck's ``capacity_mbps`` and the ``base_rtt_ms`` at the interval's end.
-    That of `reset` also has the ``scenario``'s name and its ``seed``.
+    ``loss_mbps``, ``rtt_ms``, ``min_rtt_ms``, ``cwnd_packets`` and ``pacing_mbps``, 0 without a sample. It
+    also has the bottleneck's ``capacity_mbps`` and the ``base_rtt_ms`` at the interval's end, which no sender
+    can measure. ``info`` of `reset` also has the ``scenario``'s name and its ``seed``.
 
     ## Arguments
     - ``scenario``: a `configs.scenario.Scenario`, a mapping of one, a YAML file, a name from
@@ -96,9 +96,9 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
     - ``agent``: the agent specification. ``reward``: the reward's name. ``interval_ms``: the monitor
       interval in ms.
     - ``backend``: ``"simulator"``; ``"mahimahi"`` or ``"kernel"`` for real TCP, where `step` waits one
-      monitor interval of real time. ``info`` then also has ``late_decisions``, the number of intervals so far
-      that ended before the action on the previous one, and ``invalid``: at the episode's end, why its result
-      is invalid, else an empty string.
+      monitor interval of real time. ``info`` then has two more entries. ``late_decisions`` counts the
+      intervals so far that ended before the action on the previous interval. ``invalid`` says at the
+      episode's end why its result is invalid; otherwise it is an empty string.
     - ``normalize_observations``: whether observations are scaled to [-1, 1]. Policies that run without Python
       need unscaled ones.
     - ``policies``: policy folders by scheme, for other flows that trained policies control.
@@ -120,7 +120,7 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
     metadata = {"render_modes": list(MODES), "render_fps": FPS}  # noqa: RUF012 (declared so by gymnasium.Env)
 
     rank: Rank = ()
-    """Of the process that samples; see `envs.seeding`."""
+    """Rank of the process that samples; see `envs.seeding`."""
 
     _VIEWS = ("_observation", "_rewards", "_active", "_finished", "_report", "_path")
 
@@ -151,7 +151,7 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
         self._actions = np.zeros((1, 1, batch.action_dim), np.float32)
         self._over = True
         self._frames = self._simulations.frames(render_mode, MODES)
-        self.metadata = described(self.metadata, self._frames)
+        self.metadata = with_frame_rate(self.metadata, self._frames)
         self._set_views()
 
     def _set_views(self) -> None:
@@ -159,27 +159,27 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
         self._observation = batch.observations[0, 0]
         self._rewards = batch.rewards_view
         self._active, self._finished = batch.active, batch.finished
-        self._report, self._path = batch.reports[0, 0], self._simulations.paths[0]
+        self._report, self._path = batch.reports[0, 0], batch.paths[0, 0]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start the next episode; the same ``seed`` gives the same one.
+        """Start the next episode; the same ``seed`` gives the same episode.
 
         ``options={"scenario": …}`` replaces the environment's scenario in this episode only.
         """
         scenario = scenario_option(options)
-        super().reset(seed=apart(seed, self.rank))
+        super().reset(seed=seed_of_rank(seed, self.rank))
         self._simulations.reset(0, self.np_random, scenario)
         self._over = False
-        return self._observation.copy(), {**self._informed(), **self._simulations.episode(0)}
+        return self._observation.copy(), {**self._read_info(), **self._simulations.episode(0)}
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Apply ``action`` (action_dim,), or a discrete one, and run one monitor interval."""
         if self._over:
             raise ResetNeeded("the episode is over: call reset")
         self._actions[0, 0] = action if self._levels is None else self._levels(action)
-        self._batch.step(self._actions)
+        self._simulations.step(self._actions)
         if self._frames is not None:
             self._frames.record()
         self._over = bool(self._finished[0] or not self._active[0, 0])
@@ -190,7 +190,7 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
             float(self._rewards[0, 0]),
             terminated,
             truncated,
-            self._informed(),
+            self._read_info(),
         )
 
     def render(self) -> NDArray[np.uint8] | None:
@@ -206,10 +206,8 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
             self._frames.close()
         self._simulations.close()
 
-    def _informed(self) -> dict[str, Any]:
-        info: dict[str, Any] = self._reader.one(
-            self._report, self._path.tolist(), self._simulations.extra_rtt_ms.item(0)
-        )
+    def _read_info(self) -> dict[str, Any]:
+        info: dict[str, Any] = self._reader.read(self._report, self._path.tolist())
         info.update(self._simulations.punctuality())
         return info
 
@@ -220,9 +218,9 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
     Takes the arguments of `FlowEnv`, and ``threads`` (0: one per core). Observations, rewards, flags and
     ``info`` are those of ``gymnasium.vector.SyncVectorEnv`` over `FlowEnv`.
 
-    ``autoreset_mode`` says when a sub-environment is reset whose episode ended: by the next `step`, which
-    ignores its action (``"NextStep"``); in the same `step`, with the last observation and information in
-    ``info["final_obs"]`` and ``info["final_info"]`` (``"SameStep"``); or only by `reset` (``"Disabled"``).
+    ``autoreset_mode`` says when a sub-environment whose episode ended is reset. ``"NextStep"``: by the next
+    `step`, which ignores its action. ``"SameStep"``: in the same `step`, with the last observation and
+    information in ``info["final_obs"]`` and ``info["final_info"]``. ``"Disabled"``: only by `reset`.
     ``max_episode_steps`` truncates longer episodes, as ``gymnasium.wrappers.TimeLimit`` (None, -1: no limit).
     """
 
@@ -233,9 +231,9 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
     }
 
     rank: Rank = ()
-    """Of the process that samples; see `envs.seeding`."""
+    """Rank of the process that samples; see `envs.seeding`."""
 
-    _VIEWS = ("_observations", "_rewards", "_active", "_finished", "_reports")
+    _VIEWS = ("_observations", "_rewards", "_active", "_finished", "_reports", "_paths")
 
     def __init__(
         self,
@@ -273,7 +271,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         self._elapsed = np.zeros(num_envs, dtype=np.int64)
         self._present = np.ones(num_envs, dtype=bool)
         self._frames = self._simulations.frames(render_mode, MODES[1:])
-        self.metadata = described(self.metadata, self._frames)
+        self.metadata = with_frame_rate(self.metadata, self._frames)
         self._set_views()
 
     def _set_views(self) -> None:
@@ -281,7 +279,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         self._observations = batch.observations[:, 0]
         self._rewards = batch.rewards_view[:, 0]
         self._active, self._finished = batch.active[:, 0], batch.finished
-        self._reports = batch.reports[:, 0]
+        self._reports, self._paths = batch.reports[:, 0], batch.paths[:, 0]
 
     def reset(
         self,
@@ -301,7 +299,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         if seed is None:
             seeds: Sequence[int | None] = [None] * self.num_envs
         elif isinstance(seed, int):
-            seeds = [apart(seed + index, self.rank) for index in range(self.num_envs)]
+            seeds = [seed_of_rank(seed + index, self.rank) for index in range(self.num_envs)]
         else:
             seeds = seed
         if len(seeds) != self.num_envs:
@@ -310,8 +308,8 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         if waiting := [index for index in np.flatnonzero(~reset).tolist() if self._rngs[index] is None]:
             raise ResetNeeded(f"options: reset_mask: environments {waiting} were never reset")
         for index in np.flatnonzero(reset).tolist():
-            if (one := seeds[index]) is not None or self._rngs[index] is None:
-                self._rngs[index] = np_random(one)[0]
+            if (env_seed := seeds[index]) is not None or self._rngs[index] is None:
+                self._rngs[index] = np_random(env_seed)[0]
             self._reset_one(index, scenarios[index])
         self._ended = self._ended[~reset[self._ended]]
         return self._observations.copy(), self._info(np.flatnonzero(reset), mask)
@@ -326,13 +324,13 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
             raise ResetNeeded(f"episodes {self._ended.tolist()} are over: reset them by options reset_mask")
         if self._levels is not None:
             actions = self._levels(actions)
-        self._batch.step(np.ascontiguousarray(actions, np.float32).reshape(self._action_shape))
+        self._simulations.step(np.ascontiguousarray(actions, np.float32).reshape(self._action_shape))
         if self._frames is not None:
             self._frames.record()
         rewards = self._rewards.astype(np.float64)
         if self._limit is not None:
             self._elapsed += 1
-        # Simulations whose episode ended in the last step ran on in this one; reset them now.
+        # Simulations whose episode ended in the last step kept running in this step; reset them now.
         begun = self._ended
         for index in begun.tolist():
             self._reset_one(index)
@@ -354,9 +352,8 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         """Reset the environments that ended; return ``info`` with their last observation and information."""
         final: dict[str, Any] = {}
         for index in self._ended.tolist():
-            simulations = self._simulations
-            path, extra_rtt_ms = simulations.paths[index].tolist(), simulations.extra_rtt_ms.item(index, 0)
-            last = self._reader.one(self._reports[index], path, extra_rtt_ms) | simulations.punctuality()
+            report = self._reader.read(self._reports[index], self._paths[index].tolist())
+            last = report | self._simulations.punctuality()
             observation = self._observations[index].copy()
             final = self._add_info(final, {"final_obs": observation, "final_info": last}, index)
             self._reset_one(index)
@@ -375,9 +372,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         Fields are 0 outside ``mask``, which is everywhere if it is None. Scenario and seed are there for the
         episodes of ``begun``.
         """
-        simulations = self._simulations
-        table = self._reader.table(self._reports, simulations.paths, simulations.extra_rtt_ms[:, 0])
-        columns = np.ascontiguousarray(table.T)
+        columns = np.ascontiguousarray(self._reader.read_table(self._reports, self._paths).T)
         present = self._present
         if mask is not None:
             columns[:, ~mask] = 0.0
@@ -388,7 +383,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         for name, value in self._simulations.punctuality().items():
             info[name], info[f"_{name}"] = np.array([value]), present
         for index in begun.tolist():
-            info = self._add_info(info, simulations.episode(index), index)
+            info = self._add_info(info, self._simulations.episode(index), index)
         return info
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
@@ -398,7 +393,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Return an attribute, or a method's result, for each environment, as ``SyncVectorEnv.call`` does.
 
-        skrl renders so. What is not a tuple is the same for all, because one object has all simulations.
+        skrl renders frames this way. All environments share any value that is not a tuple.
         """
         value = getattr(self, name)
         value = value(*args, **kwargs) if callable(value) else value

@@ -1,4 +1,4 @@
-"""The frames that an environment's ``render_mode`` asks for."""
+"""Record an environment's episodes and draw the frames of its ``render_mode``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,9 +12,9 @@ from leogym.configs.scenario import Scenario
 from leogym.envs.reports import FIELDS, ReportReader
 
 MODES = ("human", "rgb_array")
-"""Render modes of a single simulation; several simulations have only the second."""
+"""Render modes of a single simulation; several simulations have only ``rgb_array``."""
 FPS = 33
-"""Frames a second that show monitor intervals of 30 ms, the default, at the speed of life."""
+"""Frames per second that show monitor intervals of 30 ms, the default, in real time."""
 
 _TIME = FIELDS.index("time_s")
 _RTT = FIELDS.index("rtt_ms")
@@ -24,7 +24,8 @@ class Frames:
     """Records the episodes of an environment's simulations, and draws them.
 
     Args:
-        mode: one of ``modes``, those that the environment has.
+        mode: one of ``modes``.
+        modes: the modes of the environment.
         batch: the environment's `leosim.Batch` or `envs.real_tcp.RealTcpBatch`.
         interval_ms: the monitor interval in ms.
 
@@ -46,8 +47,8 @@ class Frames:
         self._renderer = Renderer(size, slots)
         self._reader = ReportReader(batch.report_fields)
         self._columns = [FIELDS.index(name) for name in DRAWN]
-        # The course knows the path, so its fields of the reports are not needed.
-        self._no_path = np.zeros((slots, 2), np.float32), np.zeros(slots)
+        # The course has the path's series, so frames do not read the path from reports.
+        self._no_paths = np.zeros((slots, 2))
         self._time_s = np.zeros(size)
 
     def begin(self, index: int, scenario: Scenario, traces: Mapping[str, leosim.PathTrace]) -> None:
@@ -62,7 +63,7 @@ class Frames:
             self._record(index)
 
     def _record(self, index: int) -> None:
-        table = self._reader.table(self._batch.reports[index], *self._no_path)
+        table = self._reader.read_table(self._batch.reports[index], self._no_paths)
         time_s = float(table[:, _TIME].max())
         if time_s > self._time_s[index]:
             values = table[:, self._columns]
@@ -87,6 +88,6 @@ class Frames:
         self._renderer.close()
 
 
-def described(metadata: dict[str, Any], frames: Frames | None) -> dict[str, Any]:
+def with_frame_rate(metadata: dict[str, Any], frames: Frames | None) -> dict[str, Any]:
     """Return an environment's ``metadata`` with the speed of its ``frames``, if it draws any."""
     return metadata if frames is None else {**metadata, "render_fps": frames.fps}

@@ -1,4 +1,4 @@
-"""What other packages may know of an environment of this one: its control loop, and its simulations."""
+"""The parts of an environment that other rooms may read: its simulations and its control loop's arguments."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from leogym.common.errors import InputError
 def simulations(env: Any) -> Any:
     """Return the `envs.simulation.Simulations` of ``env``; None if it is not an environment of this package.
 
-    Wrappers and vectors of other libraries around one are none.
+    Wrappers and vectors of other libraries do not count.
     """
     own = getattr(env, "__dict__", {})
     return own.get("_simulations") or getattr(own.get("_flows"), "_simulations", None)

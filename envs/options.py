@@ -27,9 +27,9 @@ def scenario_options(
     Raises:
         InputError: a key other than ``ignored`` is unknown, or a list has another length.
     """
-    given = scenario_option(options, ignored)
-    if not isinstance(given, list | tuple):
-        return [given] * num_envs
-    if len(given) != num_envs:
-        raise InputError(f"reset: options: scenario: has {len(given)} entries, must be {num_envs}")
-    return [*given]
+    scenario = scenario_option(options, ignored)
+    if not isinstance(scenario, list | tuple):
+        return [scenario] * num_envs
+    if len(scenario) != num_envs:
+        raise InputError(f"reset: options: scenario: has {len(scenario)} entries, must be {num_envs}")
+    return [*scenario]

@@ -14,7 +14,7 @@ from pettingzoo import ParallelEnv
 from leogym.configs.scenario import Scenario
 from leogym.envs.actions import action_space, levels
 from leogym.envs.flow import observation_space
-from leogym.envs.frames import FPS, MODES, described
+from leogym.envs.frames import FPS, MODES, with_frame_rate
 from leogym.envs.options import scenario_option
 from leogym.envs.reports import ReportReader
 from leogym.envs.scenarios import ScenarioLike
@@ -45,9 +45,8 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
     That of `envs.flow.FlowEnv` for each agent. An agent without an action keeps its window.
 
     ## Information
-    That of `envs.flow.FlowEnv` for each agent, in numbers alone, as clients make arrays of it: `scenario` has
-    the episode's name and seed. The path's capacity and base RTT are those of the route of the first running
-    learning flow.
+    As `envs.flow.FlowEnv` for each agent, but only numbers, because clients make arrays of them. `scenario`
+    has the episode's name and seed. Capacity and base RTT are those of each flow's path.
 
     ## Rewards
     With ``reward="astraea"``, all agents get the same reward.
@@ -80,7 +79,7 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
     }
 
     _VIEWS = (
-        *("_rewards", "_active", "_finished", "_path", "_extra_rtt_ms"),
+        *("_rewards", "_active", "_finished", "_paths"),
         *("_actions", "_observation", "_report", "_action"),
     )
 
@@ -109,14 +108,14 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         self._ran = b""  # `_active` of the last step, as bytes
         self._rng: np.random.Generator | None = None
         self._frames = self._simulations.frames(render_mode, MODES)
-        self.metadata = described(self.metadata, self._frames)
+        self.metadata = with_frame_rate(self.metadata, self._frames)
         self._set_views()
 
     def _set_views(self) -> None:
         batch = self._batch
         self._rewards = batch.rewards_view[0]
         self._active, self._finished = batch.active[0], batch.finished
-        self._path, self._extra_rtt_ms = self._simulations.paths[0], self._simulations.extra_rtt_ms[0]
+        self._paths = batch.paths[0]
         self._actions = np.zeros((1, self._simulations.slots, batch.action_dim), np.float32)
         # Views of each agent's rows of the batch's arrays, which never move.
         self._observation = dict(zip(self._slot, batch.observations[0], strict=True))
@@ -134,7 +133,7 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, Infos]:
-        """Start the next episode; the same ``seed`` gives the same one.
+        """Start the next episode; the same ``seed`` gives the same episode.
 
         ``options={"scenario": …}`` replaces the environment's scenario in this episode only.
         """
@@ -142,8 +141,8 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         if seed is not None or self._rng is None:
             self._rng = np_random(seed)[0]
         self._simulations.reset(0, self._rng, scenario)
-        self.agents = self._running()
-        return self._observed(self.agents), self._informed(self.agents)
+        self.agents = self._update_running()
+        return self._copy_observations(self.agents), self._read_infos(self.agents)
 
     def step(
         self, actions: Mapping[str, NDArray[np.float32]]
@@ -156,14 +155,14 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
             self._actions.fill(0.0)
         for name, action in actions.items():
             self._action[name][:] = action if self._levels is None else self._levels(action)
-        self._batch.step(self._actions)
+        self._simulations.step(self._actions)
         if self._frames is not None:
             self._frames.record()
 
         # In almost every step the set of flows does not change: skip the work then.
         reported = acting
         if self._finished[0] or self._active.tobytes() != self._ran:
-            self.agents = [] if self._finished[0] else self._running()
+            self.agents = [] if self._finished[0] else self._update_running()
             reported = acting + [name for name in self.agents if name not in acting]
         truncations, terminations = dict.fromkeys(reported, False), dict.fromkeys(reported, False)
         if len(self.agents) < len(reported):
@@ -175,7 +174,13 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         # Flows that joined in this step did not act: the batch gives them reward 0.
         by_slot = self._rewards.tolist()
         rewards = {name: by_slot[self._slot[name]] for name in reported}
-        return self._observed(reported), rewards, terminations, truncations, self._informed(reported)
+        return (
+            self._copy_observations(reported),
+            rewards,
+            terminations,
+            truncations,
+            self._read_infos(reported),
+        )
 
     def state(self) -> NDArray[np.float32]:
         """Return the global state (global_dim,)."""
@@ -186,19 +191,19 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         """The scenario of the episode; None before the first reset."""
         return self._simulations.scenario(0)
 
-    def _running(self) -> list[str]:
+    def _update_running(self) -> list[str]:
         self._ran = self._active.tobytes()
         active = self._active.tolist()
         return [name for name, runs in zip(self.possible_agents, active, strict=True) if runs]
 
-    def _observed(self, agents: list[str]) -> Observations:
+    def _copy_observations(self, agents: list[str]) -> Observations:
         return {name: self._observation[name].copy() for name in agents}
 
-    def _informed(self, agents: list[str]) -> Infos:
-        # Converted once for all agents: a conversion costs as much as a report's rates.
-        path, extra_rtt_ms = self._path.tolist(), self._extra_rtt_ms.tolist()
-        one, reports, slots = self._reader.one, self._report, self._slot
-        infos: Infos = {name: one(reports[name], path, extra_rtt_ms[slots[name]]) for name in agents}
+    def _read_infos(self, agents: list[str]) -> Infos:
+        # One conversion for all agents, because a conversion costs as much as a report's rates.
+        paths = self._paths.tolist()
+        read, reports, slots = self._reader.read, self._report, self._slot
+        infos: Infos = {name: read(reports[name], paths[slots[name]]) for name in agents}
         if late := self._simulations.punctuality():
             for info in infos.values():
                 info.update(late)
@@ -222,7 +227,7 @@ class ConstantFlowsParallelEnv(FlowsParallelEnv):
     over. All end together: truncated if the scenario's end stopped a flow, else terminated.
 
     An agent is active in a step if `FlowsParallelEnv` would report it; ``info[agent]["active"]`` says so, and
-    `active` for all agents. An inactive one gets zeros as observation, reward and ``info``; its actions are
+    `active` for all agents. An inactive agent gets zeros as observation, reward and ``info``; its actions are
     ignored. A transition is a flow's if the agent is active before and after it.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""A run on real TCP with learning flows, as an environment sees it."""
+"""A run on real TCP with learning flows, for an environment."""
 
 import time
 
@@ -10,8 +10,8 @@ from leogym.kernel_bridge.runner.plan import Plan, PlannedFlow
 from leogym.kernel_bridge.runner.run import Run
 from leogym.kernel_bridge.runner.run_folder import FIRST_PORT
 
-CONNECTING_NS = 30 * NS_PER_S
-"""The time after its start in which a flow may connect."""
+CONNECT_TIMEOUT_NS = 30 * NS_PER_S
+"""Time in which a flow may connect, counted from its start."""
 
 
 class Episode:
@@ -109,7 +109,7 @@ class Episode:
             slot
             for slot in range(len(self._learners))
             if slot in self.open
-            or (slot not in self.closed and now_ns < self.flow(slot).start_ns + CONNECTING_NS)
+            or (slot not in self.closed and now_ns < self.flow(slot).start_ns + CONNECT_TIMEOUT_NS)
         )
         return now_ns >= self.plan.duration_ns or not any(True for _ in to_come)
 
@@ -122,7 +122,7 @@ class Episode:
         """Return the current state of a flow's path for rewards, as `leosim.Agents.judge` takes it.
 
         Returns:
-            Bottleneck capacity in bytes/s, one-way delay of the links in ns, bottleneck buffer in bytes.
+            Bottleneck capacity in bytes/s, propagation both ways in ns, bottleneck buffer in bytes.
         """
         links = self.plan.links_of(self.flow(slot))
         return leosim.world([link.schedule for link in reversed(links)], max(0, self.now_ns()))

@@ -20,7 +20,7 @@ from leogym.kernel_bridge.runner.served_flows import AGENT
 from leogym.results.measurement import Measurement
 from leogym.traces.path import cache
 
-PATIENCE_INTERVALS = 3  # intervals that a step waits for the report of a silent flow
+REPORT_WAIT_INTERVALS = 3  # intervals that a step waits for the report of a silent flow
 _TIME = REPORT_FIELDS.index("time_ns")
 
 
@@ -28,20 +28,20 @@ class RealTcpBatch:
     """One scenario at a time on the host's real TCP, one step per monitor interval.
 
     Properties and methods are those of `leosim.Batch`. A step sends actions to the flows and waits until each
-    has reported again: one monitor interval of real time. The flows do not wait for decisions. A late
-    decision is one after the end of the next interval; after four intervals without a decision, the kernel's
-    Cubic controls the flow until the next one. If intervals follow the RTT, as Aurora's, each flow has its
-    own, and a step takes the longest. Arguments are those of `envs.simulation.Simulations`; ``size`` must be
-    1.
+    has reported again: one monitor interval of real time. The flows do not wait for decisions. A decision is
+    late if the next interval has ended before it. After four intervals without a decision, the kernel's Cubic
+    controls the flow until the next decision. If intervals follow the RTT, as with Aurora, each flow has a
+    separate interval, and a step takes the longest. Arguments are those of `envs.simulation.Simulations`;
+    ``size`` must be 1.
 
     Attributes:
         decisions: number of decisions in all episodes.
-        late_decisions: intervals in all episodes that ended before the decision on the previous one.
+        late_decisions: intervals in all episodes that ended before the decision on the previous interval.
         late_in_episode: the same for this episode.
         fallbacks: how often Cubic took over, in completed episodes.
         invalid: why the completed episode is invalid, or None.
         invalid_episodes: number of invalid episodes.
-        last_invalid: the reason of the last one.
+        last_invalid: the reason of the last invalid episode.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class RealTcpBatch:
         self.active = np.zeros((1, slots), np.bool_)
         self.finished = np.zeros(1, np.bool_)
         self.reports = np.zeros((1, slots, len(REPORT_FIELDS)))
+        self.paths = np.zeros((1, slots, 2))
         self.time_s = np.zeros(1)
         self.decisions = self.late_decisions = self.late_in_episode = self.fallbacks = 0
         self.invalid: str | None = None
@@ -114,11 +115,18 @@ class RealTcpBatch:
         self.close()
         self._log = self.invalid = None
         self.late_in_episode = 0
-        for array in (self.observations, self.global_states, self.active, self.finished, self.reports):
+        for array in (
+            self.observations,
+            self.global_states,
+            self.active,
+            self.finished,
+            self.reports,
+            self.paths,
+        ):
             array.fill(0)
         described = Scenario.model_validate_json(scenario)
         traces = {name: cache.read_bytes(cache.file(name)) for name in described.traces}
-        with _in_one_line():
+        with _as_input_errors():
             planned = check(described, traces, self._links, self._policies, agents=True)
             learners = [number for number, flow in enumerate(planned.flows) if flow.scheme == AGENT]
             if not 0 < len(learners) <= self.active.shape[1]:
@@ -140,7 +148,7 @@ class RealTcpBatch:
         episode = self._episode
         if episode is None or self.finished[0]:
             return
-        with _in_one_line():
+        with _as_input_errors():
             self._catch_up(episode)
             deciding = np.flatnonzero(self.active[0]).tolist()
             for slot in deciding:
@@ -165,14 +173,14 @@ class RealTcpBatch:
 
     def _catch_up(self, episode: Episode) -> None:
         while (message := episode.client.message(0)) is not None:
-            self._hear(episode, message)
+            self._process(episode, message)
 
     def _advance(self, episode: Episode) -> None:
         """Wait until every running flow has reported; without one, until one starts or the episode ends."""
         acted = np.flatnonzero(self.active[0]).tolist()
         waiting, reported = set(acted), []
         longest_ms = self._intervals_ms[acted].max(initial=self._interval_ms)
-        until_s = time.monotonic() + PATIENCE_INTERVALS * longest_ms / 1e3
+        until_s = time.monotonic() + REPORT_WAIT_INTERVALS * longest_ms / 1e3
         while True:
             if waiting or self.active[0].any():
                 left_s = until_s - time.monotonic() if waiting else 0.0
@@ -183,7 +191,7 @@ class RealTcpBatch:
             else:
                 left_s = 0.1
             message = episode.client.message(min(left_s, 0.1))
-            if message is not None and (slot := self._hear(episode, message)) is not None:
+            if message is not None and (slot := self._process(episode, message)) is not None:
                 waiting.discard(slot)
                 if isinstance(message, Report) and slot not in reported:
                     reported.append(slot)
@@ -193,11 +201,15 @@ class RealTcpBatch:
             rewards, state = self._agents.judge(reported, *world, flows_on_path=episode.running())
             self.rewards_view[0, acted] = rewards[acted]
             self.global_states[0] = state
+            for slot in {*acted, *reported}:
+                capacity_bytes_per_s, base_rtt_ns, _ = episode.world(slot)
+                extra_rtt_ns = 2 * episode.flow(slot).extra_delay_ns
+                self.paths[0, slot] = capacity_bytes_per_s * 8 / 1e6, (base_rtt_ns + extra_rtt_ns) / 1e6
         if not self.active.any() and episode.is_over():
             self.finished[0] = True
             self._finish(episode)
 
-    def _hear(self, episode: Episode, message: Message) -> int | None:
+    def _process(self, episode: Episode, message: Message) -> int | None:
         """Process a message; return the slot of the flow that reported or closed."""
         match message:
             case Opened(flow):
@@ -239,7 +251,7 @@ class RealTcpBatch:
 
 
 @contextmanager
-def _in_one_line() -> Iterator[None]:
+def _as_input_errors() -> Iterator[None]:
     """Convert a `RuntimeError` to an `InputError`."""
     try:
         yield

@@ -1,8 +1,8 @@
 """Learning flows that start and stop as RLlib's ``MultiAgentEnv``, and the ids ``leo/…`` for RLlib.
 
 RLlib 2.60's own ``ParallelPettingZooEnv`` assumes that the first `reset` has all agents, in an order that
-varies between processes, and sets ``__all__`` only if all agents end in the same way. ``import envs`` does
-not import this module, because importing RLlib takes seconds.
+varies between processes, and sets ``__all__`` only if all agents end in the same way. ``import leogym.envs``
+does not import this module, because importing RLlib takes seconds.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from leogym.configs import sampling
 from leogym.configs.sampling import with_learning_flows
 from leogym.envs.flow import FlowEnv
 from leogym.envs.parallel import parallel_env
-from leogym.envs.seeding import apart, rank_of
+from leogym.envs.seeding import rank_of, seed_of_rank
 from leogym.registration import IDS
 
 with extras.needed_by("leogym.envs.rllib"):
@@ -33,13 +33,13 @@ class MultiFlowEnv(MultiAgentEnv):
     ``__all__`` is set at the episode's end: truncated at the scenario's end, terminated when every learning
     flow stopped earlier.
 
-    RLlib takes an episode for terminated as soon as all agents that it has seen are done. Hence two
-    differences from PettingZoo:
+    RLlib treats an episode as terminated as soon as all agents with an observation so far are done. So there
+    are two differences from PettingZoo:
 
-    - When the last running flow stops and a new one joins in the same step, the stopped flow's report comes
-      one step later, when RLlib knows the new flow; its data are unchanged.
+    - When the last running flow stops and another flow joins in the same step, the stopped flow's report
+      comes one step later. RLlib then has the new flow. The report's data are unchanged.
     - At the scenario's end only ``__all__`` is truncated. If the agents were flagged too, RLlib would count
-      them as terminated and learn a value of 0 for what follows.
+      them as terminated and learn a value of 0 after the end.
 
     Args:
         config: arguments of `envs.parallel_env` by name, as in
@@ -59,8 +59,8 @@ class MultiFlowEnv(MultiAgentEnv):
     def reset(
         self, *, seed: int | None = None, options: dict | None = None
     ) -> tuple[MultiAgentDict, MultiAgentDict]:
-        """Start the next episode; the same ``seed`` gives the same one."""
-        observations, infos = self._flows.reset(seed=apart(seed, self._rank), options=options)
+        """Start the next episode; the same ``seed`` gives the same episode."""
+        observations, infos = self._flows.reset(seed=seed_of_rank(seed, self._rank), options=options)
         self.agents = [*self._flows.agents]
         self._late = None
         return {**observations}, {**infos}
@@ -110,7 +110,7 @@ class SingleFlowEnv(FlowEnv):
 def make(environment_id: str, config: Mapping[str, Any]) -> Any:
     """Make an environment of Gymnasium's registry with the arguments in ``config``.
 
-    With ``num_envs`` among them, RLlib wants the native vector environment.
+    If ``config`` has ``num_envs``, RLlib needs the native vector environment.
     """
     if "num_envs" in config:
         return gymnasium.make_vec(environment_id, **config)

@@ -9,7 +9,6 @@ Example:
     10.0
 """
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -31,8 +30,6 @@ from leogym.configs.sampling import (
 from leogym.configs.scenario import LEARNER, Flow, Link, Scenario
 
 PACKET_BITS = 1_500 * 8
-
-ScenarioSampler = Callable[[np.random.Generator], Scenario]
 
 
 class Sampler:
@@ -81,8 +78,8 @@ def paths(ranges: Ranges) -> list[str]:
     if isinstance(ranges, MixtureSampling):
         return sorted({path for part in ranges.parts for path in paths(part.scenarios)})
     if isinstance(ranges, NamedSampling):
-        scenarios = [one for name in ranges.names for one in named_scenarios.to_learn(name)]
-        return sorted({trace for one in scenarios for trace in one.traces})
+        scenarios = [scenario for name in ranges.names for scenario in named_scenarios.to_learn(name)]
+        return sorted({trace for scenario in scenarios for trace in scenario.traces})
     if isinstance(ranges, TraceSampling):
         return [path for name in ranges.paths for path in _traces_of(name, ranges.seeds)]
     return [*ranges.paths] if isinstance(ranges, LeoSampling) else []

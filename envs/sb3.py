@@ -1,6 +1,6 @@
 """The native batch as a vector environment for Stable-Baselines3.
 
-``import envs`` does not import this module, because importing Stable-Baselines3 takes seconds.
+``import leogym.envs`` does not import this module, because importing Stable-Baselines3 takes seconds.
 """
 
 from typing import Any, Unpack
@@ -91,7 +91,7 @@ class LeoVecEnv(Viewing, VecEnv):
     `Member`.
     """
 
-    _VIEWS = ("global_states", "_observations", "_rewards", "_active", "_finished", "_reports")
+    _VIEWS = ("global_states", "_observations", "_rewards", "_active", "_finished", "_reports", "_paths")
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class LeoVecEnv(Viewing, VecEnv):
             **self.metadata,
             "render_fps": FPS if self._frames is None else self._frames.fps,
         }
-        self.rewards_as_given = np.zeros(num_envs, np.float32)
+        self.unwrapped_rewards = np.zeros(num_envs, np.float32)
         """Rewards of the last step, before any wrapper changes them."""
         self._reader = ReportReader(batch.report_fields)
         self._actions = np.zeros((num_envs, 1, batch.action_dim), np.float32)
@@ -134,7 +134,7 @@ class LeoVecEnv(Viewing, VecEnv):
         self._observations = batch.observations[:, 0]
         self._rewards = batch.rewards_view[:, 0]
         self._active, self._finished = batch.active[:, 0], batch.finished
-        self._reports = batch.reports[:, 0]
+        self._reports, self._paths = batch.reports[:, 0], batch.paths[:, 0]
 
     def reset(self) -> NDArray[np.float32]:
         """Start new episodes, with the seeds of an earlier `seed`; return (num_envs, observation_dim).
@@ -150,7 +150,7 @@ class LeoVecEnv(Viewing, VecEnv):
         self._reset_seeds()
         self._reset_options()
         self.reset_infos = [
-            info | self._simulations.episode(index) for index, info in enumerate(self._informed())
+            info | self._simulations.episode(index) for index, info in enumerate(self._read_infos())
         ]
         return self._observations.copy()
 
@@ -168,8 +168,8 @@ class LeoVecEnv(Viewing, VecEnv):
         if self._frames is not None:
             self._frames.record()
         observations, rewards = self._observations.copy(), self._rewards.copy()
-        self.rewards_as_given = rewards
-        infos = self._informed()
+        self.unwrapped_rewards = rewards
+        infos = self._read_infos()
         if late := self._simulations.punctuality():
             for info in infos:
                 info.update(late)
@@ -181,14 +181,13 @@ class LeoVecEnv(Viewing, VecEnv):
             self._reset_one(int(index))
             observations[index] = self._observations[index]
         if dones.any():
-            began = self._informed()
+            began = self._read_infos()
             for index in np.flatnonzero(dones).tolist():
                 self.reset_infos[index] = began[index] | self._simulations.episode(index)
         return observations, rewards, dones, infos
 
-    def _informed(self) -> list[dict[str, Any]]:
-        simulations = self._simulations
-        return [*self._reader.many(self._reports, simulations.paths, simulations.extra_rtt_ms[:, 0])]
+    def _read_infos(self) -> list[dict[str, Any]]:
+        return [*self._reader.read_rows(self._reports, self._paths)]
 
     def _reset_one(self, index: int, scenario: ScenarioLike = None) -> None:
         rng = self._rngs[index]
@@ -238,7 +237,7 @@ class LeoVecEnv(Viewing, VecEnv):
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """Return an attribute of each simulation (`Member`), or else this object's for each."""
         members = self._of(indices)
-        return [getattr(one if hasattr(one, attr_name) else self, attr_name) for one in members]
+        return [getattr(member if hasattr(member, attr_name) else self, attr_name) for member in members]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
         """Set an attribute of simulations; raise AttributeError for those that are their state."""
@@ -249,7 +248,7 @@ class LeoVecEnv(Viewing, VecEnv):
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
     ) -> list[Any]:
         """Call a method of each simulation (`Member`)."""
-        return [getattr(one, method_name)(*method_args, **method_kwargs) for one in self._of(indices)]
+        return [getattr(member, method_name)(*method_args, **method_kwargs) for member in self._of(indices)]
 
     def env_is_wrapped(
         self, wrapper_class: type[gymnasium.Wrapper], indices: VecEnvIndices = None

@@ -11,11 +11,11 @@ import numpy as np
 
 from leogym.common.errors import InputError
 from leogym.configs import file_paths, names, sampling, suite
+from leogym.configs.named_scenarios import learning_flows
 from leogym.configs.queue import Queue
 from leogym.configs.sampling import Ranges
-from leogym.configs.scenario import Flow, Link, Scenario, parse
+from leogym.configs.scenario import LEARNER, Flow, Link, Scenario, parse
 from leogym.configs.suite import substitute
-from leogym.envs.learners import LEARNER, learning_flows
 from leogym.envs.sampling import Sampler
 from leogym.envs.suites import SuiteScenarios
 
@@ -59,16 +59,16 @@ class ScenarioSource:
         if isinstance(resolved, Scenario):
             self._fixed: Scenario | None = resolved
             _require_learner(resolved)
-            known: int | None = learning_flows(resolved)
+            limit: int | None = learning_flows(resolved)
         else:
             self._fixed = None
             self._draw = resolved
-            known = getattr(resolved, "max_learning_flows", None)
-        most = known if max_learning_flows is None else max_learning_flows
+            limit = getattr(resolved, "max_learning_flows", None)
+        most = limit if max_learning_flows is None else max_learning_flows
         if most is None:
             raise InputError("scenario: max_learning_flows: missing: set it, as the callable does not")
-        if known is not None and known > most:
-            raise InputError(f"scenario: has up to {known} flows of scheme agent, must be at most {most}")
+        if limit is not None and limit > most:
+            raise InputError(f"scenario: has up to {limit} flows of scheme agent, must be at most {most}")
         self.max_learning_flows: int = most
 
     def draw(self, rng: np.random.Generator) -> Scenario:

@@ -1,7 +1,7 @@
-"""Seeds of processes that sample beside each other, mixed so that no two of them play the same episodes.
+"""Seeds of parallel sampling processes, mixed so that no two processes play the same episodes.
 
-Libraries count: runner w has the seed s + w, and its simulation i has s + w + i. Simulation 1 of a runner and
-simulation 0 of the next one would play the same episodes all through a run.
+Libraries add numbers: runner w gets the seed s + w, and its simulation i gets s + w + i. So simulation 1 of a
+runner and simulation 0 of the next runner would play the same episodes throughout a run.
 """
 
 import sys
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 Rank = tuple[int, ...]
-"""What tells a process from others of its run; empty for a process that samples alone."""
+"""Numbers that distinguish a process from the other processes of its run; empty for a single process."""
 
 
 def mixed(numbers: Sequence[int], bits: int = 128) -> int:
@@ -20,7 +20,7 @@ def mixed(numbers: Sequence[int], bits: int = 128) -> int:
     return int.from_bytes(words.astype(">u4").tobytes(), "big") >> (128 - bits)
 
 
-def apart(seed: int | None, rank: Rank) -> int | None:
+def seed_of_rank(seed: int | None, rank: Rank) -> int | None:
     """Return the seed of a process of this ``rank`` whose library gave it ``seed``; None remains None."""
     return seed if seed is None or not rank else mixed([seed, *rank])
 
@@ -28,7 +28,8 @@ def apart(seed: int | None, rank: Rank) -> int | None:
 def rank_of_caller() -> Rank:
     """Return the rank of the RLlib runner that makes an environment; empty for any other caller.
 
-    RLlib passes no context to environments of Gymnasium's registry, so the runner is found among the callers.
+    RLlib passes no context to environments of Gymnasium's registry, so this looks for the runner among the
+    callers.
     """
     module = sys.modules.get("ray.rllib.env.env_runner")
     frame = None if module is None else sys._getframe(1)
@@ -53,7 +54,7 @@ def rank_of(context: Any) -> Rank:
 
 
 def _restarted() -> bool:
-    """Return whether Ray runs this process in the place of an actor that failed."""
+    """Return whether Ray runs this process to replace an actor that failed."""
     ray = sys.modules.get("ray")
     if ray is None or not ray.is_initialized():
         return False

@@ -1,7 +1,6 @@
-"""The batch of simulations behind every environment: scenarios, traces and policies in, NumPy views out."""
+"""The batch of simulations behind every environment: it draws scenarios and exposes NumPy views."""
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -12,8 +11,6 @@ from numpy.typing import NDArray
 from leogym.common.errors import InputError
 from leogym.configs.scenario import Scenario
 from leogym.envs.frames import Frames
-from leogym.envs.learners import learners
-from leogym.envs.reports import PATH
 from leogym.envs.scenarios import ScenarioLike, ScenarioSource
 from leogym.envs.stepped_batch import BACKENDS, SteppedBatch
 from leogym.envs.views import Viewing
@@ -49,7 +46,7 @@ class Simulations(Viewing, SteppedBatch):
         InputError: an argument is unknown or out of range.
     """
 
-    _VIEWS = ("_time_ns", "paths")
+    _VIEWS = ("_time_ns",)
 
     def __init__(
         self,
@@ -91,21 +88,17 @@ class Simulations(Viewing, SteppedBatch):
             )
         except leosim.InputError as error:
             raise InputError(str(error)) from None
-        self.extra_rtt_ms = np.zeros((size, self.slots))
-        """Round-trip time of each flow's access, in addition to the path's."""
         self._interval_ms = interval_ms
         self._frames: Frames | None = None
         self._set_views()
 
     def _set_views(self) -> None:
         self._time_ns = self.batch.reports[:, :, self.batch.report_fields.index("time_ns")]
-        self.paths = self.batch.global_states[:, PATH]
-        """(size, 2): the paths' delay and capacity, see `envs.reports.PATH`."""
 
     def reset(self, index: int, rng: np.random.Generator, scenario: ScenarioLike = None) -> None:
         """Start simulation ``index`` with a scenario from ``rng``; run to a learning flow's first report.
 
-        ``scenario`` replaces the environment's for this episode.
+        ``scenario`` replaces the environment's scenario in this episode.
 
         Raises:
             InputError: a scenario is invalid, or ``scenario`` has more learning flows than the environment's.
@@ -141,15 +134,12 @@ class Simulations(Viewing, SteppedBatch):
         if not self.batch.active[index].any():
             raise InputError(f"{scenario.name}: flows: no learning flow runs for a whole monitor interval")
         self._ends_s[index] = scenario.duration_s
-        extra_ms = [2.0 * flow.extra_delay_ms for flow in islice(learners(scenario), self.slots)]
-        self.extra_rtt_ms[index] = 0.0
-        self.extra_rtt_ms[index, : len(extra_ms)] = extra_ms
         self._scenarios[index] = scenario
         if self._frames is not None:
             self._frames.begin(index, scenario, self._traces)
 
     def frames(self, mode: str | None, modes: Sequence[str]) -> Frames | None:
-        """Return what draws the episodes from here on; see `Frames`. None for the mode None."""
+        """Return the `Frames` that draw the episodes from now on; None for the mode None."""
         if mode is not None:
             self._frames = Frames(mode, modes, self.batch, self._interval_ms)
         return self._frames
@@ -177,9 +167,9 @@ class Simulations(Viewing, SteppedBatch):
         return self._time_ns >= self._ends_s[:, None] * 1e9 - 1.0
 
 
-def _require(what: str, name: str, known: list[str] | tuple[str, ...]) -> None:
-    if name not in known:
-        raise InputError(f"{what}: {name!r}: unknown (there are: {', '.join(known)})")
+def _require(option: str, name: str, names: list[str] | tuple[str, ...]) -> None:
+    if name not in names:
+        raise InputError(f"{option}: {name!r}: unknown (there are: {', '.join(names)})")
 
 
 def single_flow(size: int, face: str, **arguments: Any) -> Simulations:

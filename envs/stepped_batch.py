@@ -1,4 +1,4 @@
-"""A batch of episodes that step together, in simulations or on real TCP, and what rebuilds it."""
+"""A batch of episodes that step together, in simulations or on real TCP; actions can rebuild simulations."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -3,9 +3,9 @@
 import numpy as np
 
 from leogym.common.errors import InputError
-from leogym.configs.scenario import Scenario
+from leogym.configs.named_scenarios import learning_flows
+from leogym.configs.scenario import LEARNER, Scenario
 from leogym.configs.suite import Suite
-from leogym.envs.learners import LEARNER, learning_flows
 from leogym.envs.sampling import period_ms
 
 

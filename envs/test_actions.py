@@ -45,9 +45,9 @@ def test_the_native_vectors_take_discrete_actions_as_single_environments_do():
     scalar.reset(seed=1)
     for _ in range(20):
         actions = native.action_space.sample()
-        ours = native.step(actions)
-        assert data_equivalence(ours, scalar.step(actions), exact=True)
-        np.testing.assert_array_equal(vector.step(actions)[0], ours[0])
+        step = native.step(actions)
+        assert data_equivalence(step, scalar.step(actions), exact=True)
+        np.testing.assert_array_equal(vector.step(actions)[0], step[0])
 
 
 def test_dqn_learns_with_them():

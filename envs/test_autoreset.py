@@ -30,8 +30,8 @@ def pair(mode: AutoresetMode, limit: int | None) -> tuple[VectorEnv, VectorEnv]:
     return native, oracle
 
 
-def same(ours: tuple, theirs: tuple) -> bool:
-    return all(data_equivalence(one, other, exact=True) for one, other in zip(ours, theirs, strict=True))
+def same(first: tuple, second: tuple) -> bool:
+    return all(data_equivalence(value, other, exact=True) for value, other in zip(first, second, strict=True))
 
 
 @pytest.mark.parametrize("limit", LIMITS)
@@ -45,10 +45,10 @@ def test_every_mode_equals_gymnasiums_step_for_step(mode: AutoresetMode, limit: 
     ends = np.zeros(2, dtype=int)
     for _ in range(STEPS):
         actions = native.action_space.sample()
-        ours, theirs = native.step(actions), oracle.step(actions)
-        assert same(ours, theirs)
-        ended = ours[2] | ours[3]
-        ends += [ours[2].sum(), ours[3].sum()]
+        native_step, oracle_step = native.step(actions), oracle.step(actions)
+        assert same(native_step, oracle_step)
+        ended = native_step[2] | native_step[3]
+        ends += [native_step[2].sum(), native_step[3].sum()]
         if mode is AutoresetMode.DISABLED and ended.any():
             assert same(*(env.reset(options={"reset_mask": ended.copy()}) for env in (native, oracle)))
     assert (ends > 3).all(), "too few episodes ended to compare how they end"
@@ -66,19 +66,19 @@ def test_a_mask_resets_only_its_environments_at_any_time(mode: AutoresetMode):
             if mode is AutoresetMode.DISABLED:
                 mask |= ended
             if mask.any():
-                seed = [int(one) if one > 50 else None for one in rng.integers(0, 100, SIZE)]
+                seed = [int(number) if number > 50 else None for number in rng.integers(0, 100, SIZE)]
                 resets = [
                     env.reset(seed=seed, options={"reset_mask": mask.copy()}) for env in (native, oracle)
                 ]
                 assert same(*resets)
         actions = rng.uniform(-1, 1, (SIZE, 1)).astype(np.float32)
-        ours, theirs = native.step(actions), oracle.step(actions)
-        assert same(ours, theirs)
-        ended = ours[2] | ours[3]
+        native_step, oracle_step = native.step(actions), oracle.step(actions)
+        assert same(native_step, oracle_step)
+        ended = native_step[2] | native_step[3]
 
 
 @pytest.mark.parametrize(
-    ("mask", "given"),
+    ("mask", "description"),
     [
         ([True, False], "list"),
         (np.array([True]), r"an array \(1,\) of bool, 1 of them true"),
@@ -86,11 +86,11 @@ def test_a_mask_resets_only_its_environments_at_any_time(mode: AutoresetMode):
         (np.zeros(2, dtype=bool), r"an array \(2,\) of bool, 0 of them true"),
     ],
 )
-def test_a_wrong_mask_is_named_in_one_line(mask: Any, given: str):
+def test_a_wrong_mask_is_named_in_one_line(mask: Any, description: str):
     env = FlowVectorEnv(2)
     env.reset(seed=1)
-    rule = rf"^options: reset_mask: {given}: must be an array \(2,\) of booleans, at least one of them true$"
-    with pytest.raises(InputError, match=rule):
+    rule = r"must be an array \(2,\) of booleans, at least one of them true$"
+    with pytest.raises(InputError, match=f"^options: reset_mask: {description}: {rule}"):
         env.reset(options={"reset_mask": mask})
 
 

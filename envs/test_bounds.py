@@ -47,8 +47,8 @@ def test_every_specification_has_finite_bounds(agent: str):
         assert np.isfinite(low).all()
         assert np.isfinite(high).all()
         assert (low < high).all()
-        others = leosim.Agents(1, agent=agent, normalize_observations=normalize).observation_bounds
-        np.testing.assert_array_equal(others, (low, high))
+        bounds = leosim.Agents(1, agent=agent, normalize_observations=normalize).observation_bounds
+        np.testing.assert_array_equal(bounds, (low, high))
     assert low.min() >= -1
     assert high.max() <= 1
 
@@ -89,7 +89,7 @@ def test_every_face_normalises_by_the_same_argument():
     expected = softsign(plain.reset(seed=1)[0][0])
     sb3 = LeoVecEnv(1, SHORT, normalize_observations=True)
     sb3.seed(1)
-    got = [
+    observations = [
         FlowEnv(SHORT, normalize_observations=True).reset(seed=1)[0],
         FlowVectorEnv(1, SHORT, normalize_observations=True).reset(seed=1)[0][0],
         parallel_env(SHORT, normalize_observations=True).reset(seed=1)[0]["flow_0"],
@@ -97,8 +97,8 @@ def test_every_face_normalises_by_the_same_argument():
         MultiFlowEnv({"scenario": SHORT, "normalize_observations": True}).reset(seed=1)[0]["flow_0"],
         sb3.reset()[0],
     ]
-    for one in got:
-        np.testing.assert_allclose(one, expected, rtol=1e-6)
+    for observation in observations:
+        np.testing.assert_allclose(observation, expected, rtol=1e-6)
     assert expected.any()
 
 
@@ -116,7 +116,9 @@ def test_flows_that_come_and_go_have_observations_within_their_space(constant_ag
     env = parallel_env(MANY, constant_agents=constant_agents, normalize_observations=True)
     observations, _ = env.reset(seed=1)
     for _ in range(100):
-        assert all(env.observation_space(name).contains(one) for name, one in observations.items())
+        assert all(
+            env.observation_space(name).contains(observation) for name, observation in observations.items()
+        )
         if not env.agents:
             env.reset()
         observations, *_ = env.step({name: env.action_space(name).sample() for name in env.agents})

@@ -97,8 +97,8 @@ def _trajectory(env: Any, face: Face, steps: range) -> list[Any]:
 def _go_on_alike(env: Any, copies: list[Any], step: Callable[[Any, int], Any], steps: range) -> None:
     for at in steps:
         expected = step(env, at)
-        for one in copies:
-            assert data_equivalence(step(one, at), expected, exact=True)
+        for duplicate in copies:
+            assert data_equivalence(step(duplicate, at), expected, exact=True)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -115,12 +115,12 @@ def test_a_copy_goes_on_like_the_original_and_neither_moves_the_other(name: str,
         expected.append(copy.deepcopy(face[2](env, at)))
     ahead = copy.deepcopy(_trajectory(env, face, range(2 * EPISODE_STEPS, 3 * EPISODE_STEPS)))
     expected += ahead
-    for at, one in copies:
+    for at, duplicate in copies:
         if at is None:
-            assert data_equivalence(reset(one), expected[0], exact=True)
+            assert data_equivalence(reset(duplicate), expected[0], exact=True)
         start = at or 0
-        got = _trajectory(one, face, range(start, start + EPISODE_STEPS))
-        assert data_equivalence(got, expected[1 + start :][:EPISODE_STEPS], exact=True), at
+        trajectory = _trajectory(duplicate, face, range(start, start + EPISODE_STEPS))
+        assert data_equivalence(trajectory, expected[1 + start :][:EPISODE_STEPS], exact=True), at
 
 
 @pytest.mark.parametrize("agent", leosim.Batch.agents())
@@ -155,7 +155,7 @@ def test_a_copy_has_the_run_log_of_the_original():
     env.reset()
     for at in range(20):
         _sb3(env, at)
-    logs = [one.run_log(1) for one in (env, *(way(env) for way in WAYS.values()))]
+    logs = [source.run_log(1) for source in (env, *(way(env) for way in WAYS.values()))]
     assert logs[0].flows[0]["sent_packets"] > 0
     assert all(data_equivalence(log.flows, logs[0].flows, exact=True) for log in logs[1:])
 
@@ -216,10 +216,10 @@ def test_a_copy_of_an_episode_that_is_over_starts_the_same_next_one(way: str):
         over = False
         while not over:
             over = _over(env.step(action))
-        one = WAYS[way](env)
+        duplicate = WAYS[way](env)
         with pytest.raises(ResetNeeded):
-            one.step(action)
-        assert data_equivalence(one.reset(), env.reset(), exact=True)
+            duplicate.step(action)
+        assert data_equivalence(duplicate.reset(), env.reset(), exact=True)
 
 
 def _over(step: Any) -> bool:
@@ -230,13 +230,13 @@ def _over(step: Any) -> bool:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
-    "spec", [one for one in gymnasium.registry.values() if one.namespace == "leo"], ids=str
+    "spec", [spec for spec in gymnasium.registry.values() if spec.namespace == "leo"], ids=str
 )
 def test_a_registered_environment_can_be_copied_with_its_wrappers(spec: Any, way: str):
     env = gymnasium.make(spec.id)
     env.reset(seed=1)
     env.step(env.action_space.sample())
-    one = WAYS[way](env)
+    duplicate = WAYS[way](env)
     action = env.action_space.sample()
-    assert data_equivalence(one.step(action), env.step(action), exact=True)
-    assert data_equivalence(one.reset(), env.reset(), exact=True)
+    assert data_equivalence(duplicate.step(action), env.step(action), exact=True)
+    assert data_equivalence(duplicate.reset(), env.reset(), exact=True)

@@ -74,14 +74,14 @@ def test_the_vector_env_equals_scalar_envs_step_for_step(spec: EnvSpec):
     ends = np.zeros(2, dtype=int)
     for _ in range(150):
         actions = native.action_space.sample()
-        ours, theirs = native.step(actions), scalar.step(actions)
-        assert same(ours, theirs)
-        ends += [ours[2].sum(), ours[3].sum()]
+        native_step, scalar_step = native.step(actions), scalar.step(actions)
+        assert same(native_step, scalar_step)
+        ends += [native_step[2].sum(), native_step[3].sum()]
     assert (ends > 3).all(), "too few episodes ended to compare how they end"
 
 
-def same(ours: tuple, theirs: tuple) -> bool:
-    return all(data_equivalence(one, other, exact=True) for one, other in zip(ours, theirs, strict=True))
+def same(first: tuple, second: tuple) -> bool:
+    return all(data_equivalence(value, other, exact=True) for value, other in zip(first, second, strict=True))
 
 
 def test_a_reset_without_a_seed_goes_on_with_the_generator():
@@ -108,7 +108,7 @@ def test_the_number_of_threads_does_not_change_the_results():
         steps = [env.reset(seed=1)]
         steps += [env.step(rng.uniform(-1, 1, (5, 1)).astype(np.float32)) for _ in range(60)]
         runs.append(steps)
-    assert all(same(one, two) for one, two in zip(*runs, strict=True))
+    assert all(same(first, second) for first, second in zip(*runs, strict=True))
 
 
 def test_the_scenarios_end_truncates():
@@ -151,12 +151,12 @@ def test_an_ended_sub_environment_is_reset_by_the_next_step():
 def test_what_step_returned_is_not_overwritten_by_the_next_step():
     env = gymnasium.make(envs.FLOW_ID, scenario=static({}))
     vector = gymnasium.make_vec(envs.FLOW_ID, num_envs=2, scenario=static({}))
-    for one, action in ((env, np.ones(1, np.float32)), (vector, np.ones((2, 1), np.float32))):
-        observation, info = one.reset(seed=1)
-        kept = observation.copy(), dict(info)
+    for each, action in ((env, np.ones(1, np.float32)), (vector, np.ones((2, 1), np.float32))):
+        observation, info = each.reset(seed=1)
+        saved = observation.copy(), dict(info)
         for _ in range(5):
-            one.step(action)
-        assert data_equivalence((observation, info), kept, exact=True)
+            each.step(action)
+        assert data_equivalence((observation, info), saved, exact=True)
 
 
 def test_the_window_follows_the_action():
@@ -279,8 +279,8 @@ def test_samplers_and_suites_of_several_flows_give_one_learning_flow(scenario: s
 
 def test_a_scenario_in_the_options_of_reset_counts_for_that_episode_only():
     env, other = (gymnasium.make(envs.FLOW_ID, scenario=static({}, rate_mbps=rate)) for rate in (10.0, 50.0))
-    ours = env.reset(seed=1, options={"scenario": static({}, rate_mbps=50.0)})
-    assert data_equivalence(ours, other.reset(seed=1), exact=True)
+    step = env.reset(seed=1, options={"scenario": static({}, rate_mbps=50.0)})
+    assert data_equivalence(step, other.reset(seed=1), exact=True)
     for _ in range(30):
         action = env.action_space.sample()
         assert data_equivalence(env.step(action), other.step(action), exact=True)

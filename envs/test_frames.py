@@ -39,18 +39,18 @@ ZERO = np.zeros(1, np.float32)
 def frames(scenario: object, steps: int, seed: int = 1, **arguments: object) -> list[np.ndarray]:
     env = gymnasium.make(FLOW_ID, scenario=scenario, render_mode="rgb_array", **arguments)
     env.reset(seed=seed)
-    found = [env.render()]
+    drawn = [env.render()]
     for _ in range(steps):
         env.step(ZERO)
-        found.append(env.render())
+        drawn.append(env.render())
     env.close()
-    return found
+    return drawn
 
 
 def test_frames_are_pictures_of_one_size_that_differ_as_the_episode_goes_on():
-    found = frames(STATIC, 20)
-    assert all(one.shape == SHAPE and one.dtype == np.uint8 for one in found)
-    assert all((one != other).any() for one, other in pairwise(found))
+    drawn = frames(STATIC, 20)
+    assert all(frame.shape == SHAPE and frame.dtype == np.uint8 for frame in drawn)
+    assert all((frame != other).any() for frame, other in pairwise(drawn))
 
 
 def test_the_same_seed_gives_the_same_bytes_however_often_it_was_drawn_before():
@@ -70,8 +70,8 @@ def test_a_frame_marks_a_handover(tmp_path: Path):
     red = []
     for name in ("handover", "none"):
         links = {"link": {"trace": str(tmp_path / f"{name}.csv")}}
-        found = frames({**STATIC, "links": links, "duration_s": 3.0}, 60)
-        strips = found[-1][50:420].astype(int)
+        drawn = frames({**STATIC, "links": links, "duration_s": 3.0}, 60)
+        strips = drawn[-1][50:420].astype(int)
         red.append(int(((strips[:, :, 0] > 150) & (strips[:, :, 1:].max(axis=2) < 80)).sum()))
     assert red[0] > 200, "a line through all strips"
     assert red[1] == 0
@@ -116,15 +116,15 @@ def test_the_vector_environment_gives_the_frames_of_its_single_environments():
     env.reset(seed=4)
     for _ in range(55):  # beyond the first episode
         env.step(np.zeros((3, 1), np.float32))
-    found = env.render()
-    assert isinstance(found, tuple)
+    drawn = env.render()
+    assert isinstance(drawn, tuple)
     single = gymnasium.make_vec(
         FLOW_ID, num_envs=3, vectorization_mode="sync", scenario=STATIC, render_mode="rgb_array"
     )
     single.reset(seed=4)
     for _ in range(55):
         single.step(np.zeros((3, 1), np.float32))
-    assert [one.tobytes() for one in found] == [one.tobytes() for one in single.render()]
+    assert [frame.tobytes() for frame in drawn] == [frame.tobytes() for frame in single.render()]
 
 
 def test_every_running_flow_of_the_parallel_environment_is_drawn():
@@ -207,7 +207,7 @@ def test_stable_baselines_records_videos(tmp_path: Path):
 
 def figures() -> int:
     gc.collect()
-    return sum(type(one) is Figure for one in gc.get_objects())
+    return sum(type(item) is Figure for item in gc.get_objects())
 
 
 def test_two_hundred_episodes_leave_one_figure():
@@ -231,6 +231,6 @@ def test_a_copy_draws_what_the_original_draws(copied: Callable[[gymnasium.Env], 
         env.step(ZERO)
     env.render()
     other = copied(env)
-    for one in (env, other):
-        one.step(ZERO)
+    for each in (env, other):
+        each.step(ZERO)
     assert other.render().tobytes() == env.render().tobytes()

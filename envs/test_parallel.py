@@ -71,18 +71,18 @@ def test_flows_join_and_leave_during_an_episode():
     assert env.possible_agents == ["flow_0", "flow_1"]
     assert env.agents == list(observations) == list(infos) == ["flow_0"]
     steps = played(env)
-    seen = [set(step[0]) for step in steps]
+    agents = [set(step[0]) for step in steps]
     first, both, second = {"flow_0"}, {"flow_0", "flow_1"}, {"flow_1"}
-    order = [one for one, before in zip(seen, [None, *seen], strict=False) if one != before]
+    order = [names for names, before in zip(agents, [None, *agents], strict=False) if names != before]
     assert order == [first, both, second]
 
-    joining = steps[seen.index(both) - 1]
+    joining = steps[agents.index(both) - 1]
     assert joining[1].keys() == both
     assert joining[2]["flow_1"] == 0.0
     assert joining[3]["flow_1"] is joining[4]["flow_1"] is False
     assert joining[5]["flow_1"]["time_s"] == pytest.approx(0.33, abs=0.031)
 
-    leaving = steps[seen.index(second) - 1]
+    leaving = steps[agents.index(second) - 1]
     assert leaving[3] == {"flow_0": True, "flow_1": False}
     assert leaving[4] == {"flow_0": False, "flow_1": False}
 
@@ -166,39 +166,44 @@ def test_a_constant_set_of_agents_passes_pettingzoos_tests(scenario):
 
 @pytest.mark.parametrize("scenario", [COME_AND_GO, MANY], ids=["come-and-go", "sampled"])
 def test_constant_agents_get_what_their_flows_get_and_zeros_while_they_do_not_run(scenario):
-    ours, oracle = constant(scenario), envs.parallel_env(scenario)
+    constant_env, oracle = constant(scenario), envs.parallel_env(scenario)
     rng = np.random.default_rng(1)
-    seen = set()
+    active = set()
     for episode in range(3):
-        resets = ours.reset(seed=episode), oracle.reset(seed=episode)
-        assert_completed(ours, *resets)
+        resets = constant_env.reset(seed=episode), oracle.reset(seed=episode)
+        assert_completed(constant_env, *resets)
         while oracle.agents:
-            assert ours.agents == ours.possible_agents
-            actions = {name: rng.uniform(-1, 1, 1).astype(np.float32) for name in ours.agents}
-            actions |= {name: np.full(1, np.nan, np.float32) for name in set(ours.agents) - {*oracle.agents}}
-            step, told = ours.step(actions), oracle.step({name: actions[name] for name in oracle.agents})
-            assert_completed(ours, (step[0], step[4]), (told[0], told[4]))
-            assert step[1] == {name: told[1].get(name, 0.0) for name in ours.possible_agents}
-            seen.add(tuple(ours.active))
+            assert constant_env.agents == constant_env.possible_agents
+            actions = {name: rng.uniform(-1, 1, 1).astype(np.float32) for name in constant_env.agents}
+            actions |= {
+                name: np.full(1, np.nan, np.float32) for name in set(constant_env.agents) - {*oracle.agents}
+            }
+            step, oracle_step = (
+                constant_env.step(actions),
+                oracle.step({name: actions[name] for name in oracle.agents}),
+            )
+            assert_completed(constant_env, (step[0], step[4]), (oracle_step[0], oracle_step[4]))
+            assert step[1] == {name: oracle_step[1].get(name, 0.0) for name in constant_env.possible_agents}
+            active.add(tuple(constant_env.active))
             over = not oracle.agents
-            truncated = over and any(told[3].values())
-            assert step[2] == dict.fromkeys(ours.possible_agents, over and not truncated)
-            assert step[3] == dict.fromkeys(ours.possible_agents, truncated)
-        assert ours.agents == []
+            truncated = over and any(oracle_step[3].values())
+            assert step[2] == dict.fromkeys(constant_env.possible_agents, over and not truncated)
+            assert step[3] == dict.fromkeys(constant_env.possible_agents, truncated)
+        assert constant_env.agents == []
         with pytest.raises(ResetNeeded):
-            ours.step({})
-    assert len(seen) > 2, "flows come and go"
+            constant_env.step({})
+    assert len(active) > 2, "flows come and go"
 
 
-def assert_completed(env: FlowsParallelEnv, ours: tuple, theirs: tuple) -> None:
+def assert_completed(env: FlowsParallelEnv, step: tuple, expected_step: tuple) -> None:
     """Check observations and infos of constant agents beside those of running flows."""
-    (observations, infos), (expected, expected_infos) = ours, theirs
+    (observations, infos), (expected, expected_infos) = step, expected_step
     assert list(observations) == list(infos) == env.possible_agents
     for place, name in enumerate(env.possible_agents):
         active = name in expected
         assert infos[name].pop("active") is active is bool(env.active[place])
-        wanted = expected[name] if active else np.zeros_like(observations[name])
-        np.testing.assert_array_equal(observations[name], wanted)
+        expected_observation = expected[name] if active else np.zeros_like(observations[name])
+        np.testing.assert_array_equal(observations[name], expected_observation)
         assert infos[name] == (expected_infos[name] if active else dict.fromkeys(FIELDS, 0.0))
 
 
@@ -211,8 +216,8 @@ def test_the_flags_of_constant_agents_are_terminations_if_every_flow_stopped_bef
 
 def test_a_scenario_in_the_options_of_reset_counts_for_that_episode_only():
     env, other = envs.parallel_env(static({}, {})), envs.parallel_env(COME_AND_GO)
-    ours = env.reset(seed=1, options={"scenario": COME_AND_GO})
-    assert data_equivalence(ours, other.reset(seed=1), exact=True)
+    step = env.reset(seed=1, options={"scenario": COME_AND_GO})
+    assert data_equivalence(step, other.reset(seed=1), exact=True)
     env.reset()
     assert env.agents == ["flow_0", "flow_1"]
     with pytest.raises(InputError, match="reset: options: scenario: has up to 3 flows"):
@@ -227,8 +232,8 @@ def test_discrete_actions_are_evenly_spaced_numbers():
     assert data_equivalence(discrete.reset(seed=1), continuous.reset(seed=1), exact=True)
     while continuous.agents:
         numbers = {name: np.array([0.5], np.float32) for name in continuous.agents}
-        ours = discrete.step(dict.fromkeys(discrete.agents, 3))
-        assert data_equivalence(ours, continuous.step(numbers), exact=True)
+        step = discrete.step(dict.fromkeys(discrete.agents, 3))
+        assert data_equivalence(step, continuous.step(numbers), exact=True)
 
 
 def test_info_has_the_paths_capacity_and_each_flows_base_rtt():
@@ -236,6 +241,6 @@ def test_info_has_the_paths_capacity_and_each_flows_base_rtt():
     assert env.scenario is None
     _, infos = env.reset(seed=1)
     assert env.scenario.name == "scenario"
-    for told in (infos, env.step({})[4]):
-        assert [info["base_rtt_ms"] for info in told.values()] == pytest.approx([20.0, 34.0])
-        assert [info["capacity_mbps"] for info in told.values()] == pytest.approx([10.0, 10.0])
+    for step_infos in (infos, env.step({})[4]):
+        assert [info["base_rtt_ms"] for info in step_infos.values()] == pytest.approx([20.0, 34.0])
+        assert [info["capacity_mbps"] for info in step_infos.values()] == pytest.approx([10.0, 10.0])

@@ -30,8 +30,8 @@ def _scenario(duration_s, *flows):
 
 def _left():
     names = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    ours = [name for name in names if name.startswith(f"{schemes.OURS}{os.getpid():x}.")]
-    return ours + list(Path("/tmp").glob(f"leogym-run-*-{os.getpid()}-*"))
+    own = [name for name in names if name.startswith(f"{schemes.NAME_PREFIX}{os.getpid():x}.")]
+    return own + list(Path("/tmp").glob(f"leogym-run-*-{os.getpid()}-*"))
 
 
 @pytest.fixture
@@ -81,10 +81,10 @@ def test_orcas_actions_move_the_window_of_cubic_which_moves_on_by_itself(opened)
     # "cwnd = 2^(2 a) x cwnd_u" (Abbasloo et al., SIGCOMM 2020, equation 1): an action of 0 is plain CUBIC.
     alone = [env.step(np.zeros(1, np.float32))[4]["cwnd_packets"] for _ in range(100)]
     assert len(set(alone)) > 5, "CUBIC grows between commands that leave its window"
-    before, held = alone[-1], []
+    before, cwnds = alone[-1], []
     for _ in range(50):
-        held.append(env.step(np.full(1, -1.0, np.float32))[4]["cwnd_packets"])
-    assert min(held) < before / 2
+        cwnds.append(env.step(np.full(1, -1.0, np.float32))[4]["cwnd_packets"])
+    assert min(cwnds) < before / 2
 
 
 @needs_bridge
@@ -133,16 +133,16 @@ def test_whoever_thinks_for_too_long_is_told_and_goes_on_with_what_is_the_case_n
 def test_flows_join_and_leave_a_parallel_environment_when_the_scenario_says_so(opened):
     env = opened(envs.parallel_env(_scenario(3, {"stop_s": 1.5}, {"start_s": 0.8}), backend="kernel"))
     env.reset(seed=1)
-    seen = []
+    events = []
     while env.agents:
         before = list(env.agents)
         _, _, terminations, truncations, _ = env.step(
             {name: env.action_space(name).sample() for name in before}
         )
-        seen += [(name, "joined") for name in env.agents if name not in before]
-        seen += [(name, "terminated") for name, ended in terminations.items() if ended]
-        seen += [(name, "truncated") for name, ended in truncations.items() if ended]
-    assert seen == [("flow_1", "joined"), ("flow_0", "terminated"), ("flow_1", "truncated")]
+        events += [(name, "joined") for name in env.agents if name not in before]
+        events += [(name, "terminated") for name, ended in terminations.items() if ended]
+        events += [(name, "truncated") for name, ended in truncations.items() if ended]
+    assert events == [("flow_1", "joined"), ("flow_0", "terminated"), ("flow_1", "truncated")]
     assert not _left()
 
 

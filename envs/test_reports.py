@@ -11,14 +11,13 @@ def test_one_report_reads_as_it_does_among_others():
     reports = np.floor(rng.uniform(0, 1e9, (20, len(NAMES))))
     reports[3, NAMES.index("interval_ns")] = 0.0
     reader = ReportReader(NAMES)
-    paths = rng.uniform(0, 1, (20, 2)).astype(np.float32)
-    extra_rtt_ms = rng.uniform(0, 30, 20)
-    together = reader.many(reports, paths, extra_rtt_ms)
-    one_by_one = zip(reports, paths.tolist(), extra_rtt_ms, strict=True)
-    assert [reader.one(report, path, extra) for report, path, extra in one_by_one] == together
-    assert [list(one.values()) for one in together] == reader.table(reports, paths, extra_rtt_ms).tolist()
-    assert list(together[0]) == list(FIELDS)
+    paths = rng.uniform(0, 100, (20, 2))
+    rows = reader.read_rows(reports, paths)
+    assert [reader.read(report, path) for report, path in zip(reports, paths.tolist(), strict=True)] == rows
+    assert [list(row.values()) for row in rows] == reader.read_table(reports, paths).tolist()
+    assert list(rows[0]) == list(FIELDS)
     first = dict(zip(NAMES, reports[0], strict=True))
     bits_per_ns = 8 * first["delivered_bytes"] / first["interval_ns"]
-    np.testing.assert_allclose(together[0]["goodput_mbps"], 1e3 * bits_per_ns, rtol=1e-12)
-    assert together[0]["rtt_ms"] == first["avg_rtt_us"] / 1e3
+    np.testing.assert_allclose(rows[0]["goodput_mbps"], 1e3 * bits_per_ns, rtol=1e-12)
+    assert rows[0]["rtt_ms"] == first["avg_rtt_us"] / 1e3
+    assert (rows[0]["capacity_mbps"], rows[0]["base_rtt_ms"]) == tuple(paths[0])

@@ -43,8 +43,8 @@ def assert_complete(episode: MultiAgentEpisode, scenario) -> None:
     first, _ = flows.reset(seed=1)
     observations = {name: [value] for name, value in first.items()}
     rewards: dict[str, list] = {}
-    for acting, seen, rewarded, *_ in played(flows):
-        for name, value in seen.items():
+    for acting, observed, rewarded, *_ in played(flows):
+        for name, value in observed.items():
             observations.setdefault(name, []).append(value)
         for name in acting:
             rewards.setdefault(name, []).append(rewarded[name])
@@ -116,7 +116,9 @@ def test_a_constant_set_of_agents_is_one_episode_for_all():
         truncated = truncateds["__all__"]
         assert not any(terminateds.values())
         assert not any(truncateds[name] for name in env.possible_agents)
-    assert [one for at, one in enumerate(active) if at == 0 or one != active[at - 1]] == [
+    assert [
+        active_flows for at, active_flows in enumerate(active) if at == 0 or active_flows != active[at - 1]
+    ] == [
         [True, False],
         [True, True],
         [False, True],

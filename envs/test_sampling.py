@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import leogym.envs.sampling
 from leogym.common.errors import InputError
 from leogym.configs import named_scenarios, sampling
+from leogym.configs.named_scenarios import learning_flows
 from leogym.configs.scenario import Scenario, parse
-from leogym.envs.learners import learning_flows
 from leogym.envs.sampling import draw, paths, sampler
 
 SEEDS = st.integers(0, 2**32)
@@ -156,8 +156,8 @@ def test_traces_are_entered_at_random_and_a_preset_stands_for_many(period_of_95_
     assert len({link.offset_s for link in links}) > 190
     assert all(50 <= link.queue.packets <= 60 and link.rate_mbps is None for link in links)
     assert 0 <= min(link.loss for link in links) < 0.001 < 0.009 < max(link.loss for link in links) <= 0.01
-    found = leogym.envs.sampling.paths(sampling.parse({"sampler": "traces", **ranges}, "test"))
-    assert set(found) == {link.trace for link in links}
+    names = leogym.envs.sampling.paths(sampling.parse({"sampler": "traces", **ranges}, "test"))
+    assert set(names) == {link.trace for link in links}
 
 
 def test_a_mixture_draws_its_parts_by_weight_and_each_as_if_it_were_alone():
@@ -167,12 +167,12 @@ def test_a_mixture_draws_its_parts_by_weight_and_each_as_if_it_were_alone():
     ]
     names = [drawn(seed, "mixture", parts=parts).name for seed in range(400)]
     assert 260 < names.count("astraea") < 340
-    made = sampler("mixture", parts=parts)
-    assert made.max_learning_flows == 4
-    one = sampling.with_learning_flows(made.ranges, 1)
-    assert one.max_learning_flows == 1
+    mixture = sampler("mixture", parts=parts)
+    assert mixture.max_learning_flows == 4
+    single = sampling.with_learning_flows(mixture.ranges, 1)
+    assert single.max_learning_flows == 1
     for seed in range(20):
-        assert learning_flows(leogym.envs.sampling.draw(one, np.random.default_rng(seed))) == 1
+        assert learning_flows(leogym.envs.sampling.draw(single, np.random.default_rng(seed))) == 1
 
 
 def test_a_mixture_of_mixtures_is_refused():
@@ -188,17 +188,17 @@ def test_scenarios_and_suites_are_drawn_by_name(name):
     ranges = sampling.parse(name, "scenarios")
     assert ranges.names == (name,)
     scenarios = [draw(ranges, np.random.default_rng([1, number])) for number in range(4)]
-    assert len({one.seed for one in scenarios}) == 4
-    for one in scenarios:
-        assert 1 <= named_scenarios.learning_flows(one) <= ranges.max_learning_flows
-        assert one.traces <= set(paths(ranges))
+    assert len({scenario.seed for scenario in scenarios}) == 4
+    for scenario in scenarios:
+        assert 1 <= named_scenarios.learning_flows(scenario) <= ranges.max_learning_flows
+        assert scenario.traces <= set(paths(ranges))
     alone = [
         draw(sampling.with_learning_flows(ranges, 1), np.random.default_rng([1, number]))
         for number in range(4)
     ]
-    for one, other in zip(scenarios, alone, strict=True):
+    for scenario, other in zip(scenarios, alone, strict=True):
         assert named_scenarios.learning_flows(other) == 1
-        assert sum(flow.count for flow in other.flows) == sum(flow.count for flow in one.flows)
+        assert sum(flow.count for flow in other.flows) == sum(flow.count for flow in scenario.flows)
 
 
 def test_a_reroute_moves_the_same_flows_when_few_of_them_learn():

@@ -15,16 +15,16 @@ from leogym.envs.test_flow import SHORT, SINGLE, static
 
 def test_it_equals_scalar_environments_step_for_step_with_reset_in_the_same_step():
     size = 3
-    ours = LeoVecEnv(size, SHORT)
+    vector = LeoVecEnv(size, SHORT)
     scalars = [gymnasium.make(envs.FLOW_ID, scenario=SHORT) for _ in range(size)]
-    ours.seed(7)
-    first = ours.reset()
+    vector.seed(7)
+    first = vector.reset()
     np.testing.assert_array_equal(first, [env.reset(seed=7 + index)[0] for index, env in enumerate(scalars)])
     rng = np.random.default_rng(1)
     ends = {True: 0, False: 0}
     for _ in range(150):
         actions = rng.uniform(-1, 1, (size, 1)).astype(np.float32)
-        observations, rewards, dones, infos = ours.step(actions)
+        observations, rewards, dones, infos = vector.step(actions)
         for index, env in enumerate(scalars):
             observation, reward, terminated, truncated, info = env.step(actions[index])
             assert {name: infos[index][name] for name in FIELDS} == info
@@ -72,8 +72,8 @@ def test_step_before_reset_and_several_learners_are_refused():
 
 def test_attributes_of_simulations_are_read_and_set_one_by_one_as_in_stable_baselines():
     make = partial(gymnasium.make, envs.FLOW_ID, scenario=SHORT)
-    ours, oracle = LeoVecEnv(3, SHORT), DummyVecEnv([make] * 3)
-    for env in (ours, oracle):
+    vector, oracle = LeoVecEnv(3, SHORT), DummyVecEnv([make] * 3)
+    for env in (vector, oracle):
         env.seed(7)
         env.reset()
         for name in ("observation_space", "action_space", "render_mode"):
@@ -90,7 +90,7 @@ def test_attributes_of_simulations_are_read_and_set_one_by_one_as_in_stable_base
         for refused in (lambda env=env: env.get_attr("moon"), lambda env=env: env.env_method("moon")):
             with pytest.raises(AttributeError, match="moon"):
                 refused()
-    states = [[rng.bit_generator.state for rng in env.get_attr("np_random")] for env in (ours, oracle)]
+    states = [[rng.bit_generator.state for rng in env.get_attr("np_random")] for env in (vector, oracle)]
     assert states[0] == states[1]
 
 
@@ -112,11 +112,11 @@ def test_options_give_the_next_episodes_their_scenarios():
     env, slow = LeoVecEnv(2, SINGLE), static({}, rate_mbps=1.0)
     env.set_options([{"scenario": slow}, {}])
     env.seed(3)
-    given = env.reset()
+    observations = env.reset()
     env.seed(3)
     own = env.reset()
-    assert not np.array_equal(given[0], own[0])
-    np.testing.assert_array_equal(given[1], own[1])
+    assert not np.array_equal(observations[0], own[0])
+    np.testing.assert_array_equal(observations[1], own[1])
     env.set_options({"speed": 1})
     with pytest.raises(InputError, match="reset: options: speed: unknown key"):
         env.reset()

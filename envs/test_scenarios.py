@@ -3,8 +3,8 @@ import pytest
 
 from leogym.common.errors import InputError
 from leogym.configs import names, sampling, suite
+from leogym.configs.named_scenarios import learning_flows
 from leogym.configs.scenario import Flow, Link, Scenario
-from leogym.envs.learners import learning_flows
 from leogym.envs.sampling import sampler
 from leogym.envs.scenarios import ScenarioSource, default, resolve
 
@@ -76,8 +76,8 @@ def test_a_single_flows_environment_draws_one_learning_flow_from_a_sampler_that_
         source, rng = ScenarioSource(scenario, single=True), RNG(1)
         assert source.max_learning_flows == 1
         drawn = [source.draw(rng) for _ in range(8)]
-        assert {learning_flows(one) for one in drawn} == {1}
-        assert max(len(one.flows) for one in drawn) > 1
+        assert {learning_flows(scenario) for scenario in drawn} == {1}
+        assert max(len(scenario.flows) for scenario in drawn) > 1
     assert ScenarioSource(sampler("leo", flows=2, learning_flows=2), single=True).max_learning_flows == 2
     pair = scenario_of("agent", "agent")
     assert ScenarioSource(pair, single=True).max_learning_flows == 2

@@ -28,8 +28,8 @@ def test_mixed_seeds_depend_on_every_number_and_their_order():
     expected = int(np.random.SeedSequence([7, 3]).generate_state(1)[0])
     assert seeding.mixed([7, 3], bits=31) == expected >> 1
     assert seeding.mixed([7, 3]) >> 96 == expected
-    assert seeding.apart(None, (1,)) is None
-    assert seeding.apart(5, ()) == 5
+    assert seeding.seed_of_rank(None, (1,)) is None
+    assert seeding.seed_of_rank(5, ()) == 5
 
 
 # Each returns the seeds of the simulations' first episodes.
@@ -144,6 +144,6 @@ def test_a_runner_that_ray_restarts_plays_other_episodes(monkeypatch):
     monkeypatch.setattr(seeding, "_restarted", lambda: True)
     first, second = seeding.rank_of(context), seeding.rank_of(context)
     assert len({(2,), first, second}) == 3
-    assert len({seeding.apart(7, rank) for rank in ((2,), first, second)}) == 3
+    assert len({seeding.seed_of_rank(7, rank) for rank in ((2,), first, second)}) == 3
     monkeypatch.undo()
     assert seeding.rank_of(SimpleNamespace(worker_index=2, recreated_worker=True)) != (2,)

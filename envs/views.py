@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 class Viewing:
     """An object with attributes that are views of a batch's arrays.
 
-    A copy has a batch of its own, so it takes these attributes from that one.
+    A copy has a separate batch, so it takes these attributes from that batch.
     """
 
     _VIEWS: ClassVar[tuple[str, ...]]
-    """Names of the attributes that `_set_views` sets. They are listed, because a look at ``__dict__`` in the
+    """Names of the attributes that `_set_views` sets. They are listed because reading ``__dict__`` in the
     constructor slows down every later access to attributes."""
 
     def _set_views(self) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from leogym.common.processes import descendants
 from leogym.configs import suite
 from leogym.evaluation.carrying_out import real_time_line
 from leogym.evaluation.recorded import description
@@ -20,7 +21,6 @@ from leogym.evaluation.runs.schemes import Contestants
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.lab import links
 from leogym.kernel_bridge.runner.backends import BACKENDS
-from tests.support.processes import descendants
 
 ROOT = Path(__file__).resolve().parents[1]
 GUARD_S = 120

@@ -8,7 +8,7 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.envs.learners import LEARNER
+from leogym.configs.scenario import LEARNER
 from leogym.results.measurement import Measurement
 
 SATURATED = 0.99  # beyond this magnitude an action has almost no gradient through tanh

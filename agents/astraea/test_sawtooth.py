@@ -4,8 +4,7 @@ import torch
 
 from leogym.agents.astraea import sawtooth
 from leogym.configs.queue import Queue
-from leogym.configs.scenario import Flow, Link, Scenario
-from leogym.envs.learners import LEARNER
+from leogym.configs.scenario import LEARNER, Flow, Link, Scenario
 
 
 def observation(waits_ms, window=200.0, window_before=199.0, *, rtt_ms=60.0, mbit=40.0, share=0.5, lost=0.0):

@@ -95,6 +95,6 @@ def test_rewards_that_are_learned_from_are_relative_and_those_of_the_log_as_give
     (worlds,) = environment.get_attr("global_states", [0])
     for _ in range(30):
         _, learned, _, _ = environment.step(np.zeros((3, 1), np.float32))
-        (given,) = environment.get_attr("rewards_as_given", [0])
+        (given,) = environment.get_attr("unwrapped_rewards", [0])
         np.testing.assert_allclose(learned, 0.5 * relative(given, worlds), rtol=1e-5)
     assert np.ptp(given) > 0.1

@@ -16,7 +16,7 @@ from leogym.agents.training.evolution import Evolution
 from leogym.agents.training.onnx_export import perceptron
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
-from leogym.envs.learners import LEARNER
+from leogym.configs.scenario import LEARNER
 
 LARGEST = 0.98
 """Scales stay within, so that tanh can express them."""

@@ -97,7 +97,7 @@ def watch(
     records: list[FlowRecord] = []
     try:
         planned = virtual_run.check(described, traces)
-        log = virtual_run.execute(described, traces, take=records.extend)
+        log = virtual_run.execute(described, traces, on_records=records.extend)
     except RuntimeError as error:
         raise InputError(f"{situation.name}: {scheme}: {error}") from None
     if log.invalid is not None:

@@ -453,6 +453,9 @@ class Batch:
     def reports(self) -> NDArray[np.float64]:
         """(size, slots, len(report_fields)): the raw interval reports."""
     @property
+    def paths(self) -> NDArray[np.float64]:
+        """(size, slots, 2): the capacity of each flow's path in Mbit/s, and its base RTT in ms."""
+    @property
     def time_s(self) -> NDArray[np.float64]:
         """(size,): simulated time."""
     def reset(
@@ -487,12 +490,6 @@ class Batch:
         Raises:
             InputError: the array has another shape, is not C-contiguous, or has a value below 0 or above
                 4e9. Or as `step`.
-        """
-    def path(self, index: int, slot: int) -> tuple[float, int]:
-        """Return the bottleneck's capacity in bytes/s and the base RTT in ns of a flow.
-
-        Raises:
-            InputError: simulation ``index`` was never reset, or has no flow in ``slot``.
         """
     def actions(self, index: int) -> NDArray[np.float32]:
         """Return the actions (steps, slots, action_dim) of simulation ``index`` since its reset."""

@@ -1,4 +1,4 @@
-"""The course of a path over an episode: capacity, base RTT, outages and events, known from its scenario."""
+"""The course of a path over an episode, from its scenario: capacity, base RTT, outages and events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ STEP_S = 0.1
 
 @dataclass(frozen=True)
 class Course:
-    """What the links do during an episode, seen from its learning flows, in steps of `STEP_S`."""
+    """A path's capacity, base RTT, outages and events during an episode, in steps of `STEP_S`."""
 
     scenario: Scenario
     capacity_mbps: Floats
@@ -122,7 +122,7 @@ def _path(
                 capacity_mbps[spans] = np.minimum(capacity_mbps[spans], reverse.rate_mbps)
             rtt_ms[spans] += (plan.delay_ns[at] + plan.back_delay_ns[at]) / 1e6
             connected[spans] &= plan.connected[at] & plan.back_connected[at]
-    # Of a backward flow over a trace's own downlink the plan does not tell the capacity.
+    # The plan lacks the capacity of a backward flow over a trace's downlink.
     return np.where(np.isinf(capacity_mbps), np.nan, capacity_mbps), rtt_ms, connected
 
 
@@ -134,8 +134,8 @@ def _outages(edge_s: Floats, connected: NDArray[np.bool_]) -> Floats:
 def _events(
     scenario: Scenario, stretches: list[Stretch], traces: Mapping[str, leosim.PathTrace]
 ) -> dict[str, Floats]:
-    found: dict[str, list[Floats]] = {kind: [np.empty(0)] for kind in EVENTS}
-    found[REROUTE].append(np.array([start_s for start_s, *_ in stretches[1:]]))
+    times: dict[str, list[Floats]] = {kind: [np.empty(0)] for kind in EVENTS}
+    times[REROUTE].append(np.array([start_s for start_s, *_ in stretches[1:]]))
     for start_s, end_s, route in stretches:
         for link in (scenario.links[name] for name in route):
             if link.trace is None:
@@ -147,5 +147,5 @@ def _events(
                 once = (trace.time_ns[kinds == kind] / 1e9 - link.offset_s) % period_s
                 turns = np.arange(int(end_s // period_s) + 1) * period_s
                 at_s = (once[:, None] + turns).ravel()
-                found[kind].append(at_s[(at_s >= start_s) & (at_s < end_s)])
-    return {kind: np.unique(np.concatenate(parts)) for kind, parts in found.items()}
+                times[kind].append(at_s[(at_s >= start_s) & (at_s < end_s)])
+    return {kind: np.unique(np.concatenate(parts)) for kind, parts in times.items()}

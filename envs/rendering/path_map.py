@@ -28,11 +28,11 @@ class PathMap:
     def __init__(self, figure: Figure) -> None:
         self.axes = figure.add_axes(BOX)
         self.axes.set_visible(False)
-        self._told = figure.text(LEFT, BOX[1] - 0.025, "", va="top", fontsize=8, linespacing=1.5)
+        self._caption = figure.text(LEFT, BOX[1] - 0.025, "", va="top", fontsize=8, linespacing=1.5)
         self._place: Place | None = None
 
     def moving(self) -> Iterator[tuple[Axes, Artist]]:
-        """Yield what every frame draws anew, bottom up."""
+        """Yield the artists that every frame draws again, bottom up."""
         if self._place is not None:
             # The names come last, so that no satellite hides them.
             parts = (self._line, self._satellites, self._gateways, *self._names)
@@ -80,17 +80,17 @@ class PathMap:
             spine.set_visible(True)
 
     def show(self, time_s: float) -> str:
-        """Move the chain to where it is at a time; return the text that says what it is."""
+        """Move the chain to its position at a time; return its description."""
         place = self._place
         if place is None:
-            self._told.set_text("")
+            self._caption.set_text("")
             return ""
         chain = place.chain(time_s)
         number = f"route {place.route_number(time_s)} of the trace"
         if chain is None:
             for line in (self._line, self._satellites, self._gateways):
                 line.set_data([], [])
-            self._told.set_text(number)
+            self._caption.set_text(number)
             return number
         lon, lat = lon_lat_deg(place.position_km(chain, time_s))
         parts = self._map.line(lon, lat)
@@ -98,10 +98,10 @@ class PathMap:
         joined = np.concatenate([piece for part in parts for piece in (part, gap)])
         self._line.set_data(joined[:, 0], joined[:, 1])
         for line, kind in ((self._satellites, "satellite"), (self._gateways, "gateway")):
-            mine = np.array([one == kind for one in chain.kinds])
-            line.set_data(self._map.unwrapped(lon[mine]), lat[mine])
-        self._told.set_text(f"{number}\n{_hops(chain)}")
-        return self._told.get_text()
+            is_kind = np.array([node_kind == kind for node_kind in chain.kinds])
+            line.set_data(self._map.unwrapped(lon[is_kind]), lat[is_kind])
+        self._caption.set_text(f"{number}\n{_hops(chain)}")
+        return self._caption.get_text()
 
 
 def _hops(chain: ChainSpan) -> str:

@@ -50,7 +50,9 @@ class Place:
             return None
         window = int(at_s // WINDOW_S)
         within_s = at_s - window * WINDOW_S
-        return next((one for one in _chains(self.trace, window) if one.start_s <= within_s < one.end_s), None)
+        return next(
+            (span for span in _chains(self.trace, window) if span.start_s <= within_s < span.end_s), None
+        )
 
     def position_km(self, chain: ChainSpan, time_s: float) -> NDArray[np.float64]:
         """Return the Earth-fixed positions of a chain's nodes at a time, (nodes, 3)."""
@@ -63,14 +65,14 @@ class Place:
 
 def places(scenario: Scenario, traces: Mapping[str, leosim.PathTrace]) -> dict[str, Place]:
     """Return the scenario's links that have a place, by name."""
-    found = {}
+    place_of = {}
     for name, link in scenario.links.items():
         if link.trace is None:
             continue
         trace = traces[link.trace]
         data = physics.metadata(trace, link.trace)
         if len(ends := sites(data)) == 2:
-            found[name] = Place(
+            place_of[name] = Place(
                 link=name,
                 trace=link.trace,
                 links=data.links,
@@ -80,13 +82,16 @@ def places(scenario: Scenario, traces: Mapping[str, leosim.PathTrace]) -> dict[s
                 row_s=trace.time_ns / 1e9,
                 path_id=trace.path_id,
             )
-    return found
+    return place_of
 
 
 @lru_cache(maxsize=64)
 def _chains(name: str, window: int) -> list[ChainSpan]:
-    whole = named_paths.spec(name)
+    full_spec = named_paths.spec(name)
     start_s = window * WINDOW_S
     # A trace that starts later is the tail of one that starts earlier.
-    part = {"start_s": whole.start_s + start_s, "duration_s": min(WINDOW_S, whole.duration_s - start_s)}
-    return chain_spans(whole.model_copy(update=part))
+    part = {
+        "start_s": full_spec.start_s + start_s,
+        "duration_s": min(WINDOW_S, full_spec.duration_s - start_s),
+    }
+    return chain_spans(full_spec.model_copy(update=part))

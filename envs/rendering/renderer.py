@@ -86,5 +86,5 @@ class Renderer:
             self._window.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what the next frame makes anew, and the window, which stays with the original."""
+        """Leave out the pictures, which the next frame draws again, and the window of the original."""
         return self.__dict__ | {"_pictures": [None] * len(self._pictures), "_window": None}

@@ -34,8 +34,8 @@ _MOST_OVER_CAPACITY = 1.5
 """The rate's strip ends here, in capacities: a burst is sent much faster than the path can carry."""
 _LEGEND_COLUMNS = 6
 """A legend with more entries has two rows."""
-_SEEN_S = 0.1
-"""Shorter outages are too thin to see beside the mark of their event."""
+_MIN_VISIBLE_OUTAGE_S = 0.1
+"""Shorter outages are too thin to see next to the mark of their event."""
 _NAMED_FLOWS = 4
 """More flows than this are summed up in the readings."""
 _STEPS = np.array([1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0])
@@ -45,7 +45,7 @@ _GRID = 3
 
 @dataclass(frozen=True)
 class View:
-    """What a frame shows of an episode: its samples up to ``time_s``."""
+    """The part of an episode in a frame: its samples up to ``time_s``."""
 
     course: Course
     time_s: float
@@ -100,7 +100,7 @@ class Strips:
         self.axes[-1].set_xlabel("seconds", labelpad=1)
 
     def moving(self) -> Iterator[tuple[Axes, Artist]]:
-        """Yield what every frame draws anew, bottom up."""
+        """Yield the artists that every frame draws again, bottom up."""
         for index, axes in enumerate(self.axes):
             yield axes, self._outages[index]
             if index < len(self._areas):
@@ -117,7 +117,7 @@ class Strips:
         """Lay the strips out for an episode, up to ``right`` of the figure's width."""
         for axes, (bottom, height) in zip(self.axes, HEIGHTS, strict=True):
             axes.set_position((0.075, bottom, right - 0.075, height))
-        shown = [kind for kind in MARKS if len(course.event_s[kind])]
+        kinds = [kind for kind in MARKS if len(course.event_s[kind])]
         flows = len(course.base_rtt_ms)
         handles: list[Artist] = [
             *(
@@ -127,8 +127,12 @@ class Strips:
             ),
             Line2D([], [], color=PALETTE[0], alpha=0.45, linewidth=0.9, label="sending"),
             Patch(facecolor=FAINT, edgecolor=MUTED, label="capacity; base RTT"),
-            *(Line2D([], [], label=label, **style) for label, style in (MARKS[kind] for kind in shown)),
-            *([Patch(color=DOWN, label="outage")] if np.any(np.diff(course.outage_s) > _SEEN_S) else []),
+            *(Line2D([], [], label=label, **style) for label, style in (MARKS[kind] for kind in kinds)),
+            *(
+                [Patch(color=DOWN, label="outage")]
+                if np.any(np.diff(course.outage_s) > _MIN_VISIBLE_OUTAGE_S)
+                else []
+            ),
         ]
         if flows == 1 or flows > _NAMED_FLOWS:
             label = "goodput" if flows == 1 else "goodput, one line per flow"
@@ -201,16 +205,19 @@ def _readings(view: View) -> tuple[str, str, str]:
     carried = "" if np.isnan(capacity) else f" of {capacity:.1f}"
     rate = _joined(goodput, " + ", ".1f", f"{goodput.sum():.1f}")
     times = rtt / base[running]
-    known = np.isfinite(times)
-    if not known.any():
+    has_sample = np.isfinite(times)
+    if not has_sample.any():
         delay = f"no sample, base {base.min():.1f}"
     elif len(running) == 1:
         delay = f"{rtt[0]:.1f} = {times[0]:.2f} × base {base[running[0]]:.1f}"
     elif len(running) <= _NAMED_FLOWS:
-        each = [f"{one:.1f} = {by:.2f} ×" for one, by in zip(rtt[known], times[known], strict=True)]
+        each = [
+            f"{rtt_ms:.1f} = {inflation:.2f} ×"
+            for rtt_ms, inflation in zip(rtt[has_sample], times[has_sample], strict=True)
+        ]
         delay = f"{', '.join(each)} base"
     else:
-        delay = f"mean {rtt[known].mean():.1f} = {times[known].mean():.2f} × base"
+        delay = f"mean {rtt[has_sample].mean():.1f} = {times[has_sample].mean():.2f} × base"
     return (
         f"goodput {rate}{carried}",
         delay,
@@ -226,7 +233,7 @@ def _joined(values: Floats, sign: str, spec: str, otherwise: str) -> str:
 
 
 def _tops(view: View) -> tuple[float, float, float]:
-    """Return the strips' upper limits, which depend only on what is visible."""
+    """Return the strips' upper limits, which depend only on visible values."""
     rates = np.append(view.values[:, :, :2].ravel(), 0.0)
     _, capacity = view.steps(view.course.capacity_mbps)
     _, base = view.steps(view.course.base_rtt_ms.max(axis=0))
@@ -239,7 +246,7 @@ def _tops(view: View) -> tuple[float, float, float]:
 
 
 def _rounded_up(value: float) -> float:
-    """Return the next round number, in steps coarse enough to change seldom."""
+    """Return the next round number; the steps are coarse, so it seldom changes."""
     scale = 10.0 ** np.floor(np.log10(max(value, 1e-6)))
     steps = _STEPS * scale
     return float(steps[np.searchsorted(steps, value * (1 - 1e-9))])

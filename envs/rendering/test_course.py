@@ -19,8 +19,8 @@ def scenario(**changes: object) -> Scenario:
     return parse(data, "test")
 
 
-def course_of(one: Scenario) -> Course:
-    return course(one, traces.load_all(one.traces))
+def course_of(case: Scenario) -> Course:
+    return course(case, traces.load_all(case.traces))
 
 
 def test_events_are_at_their_times_of_the_episode_and_go_on_after_the_traces_end():
@@ -28,12 +28,12 @@ def test_events_are_at_their_times_of_the_episode_and_go_on_after_the_traces_end
     period_s = trace.period_ns / 1e9
     assert ORBIT["offset_s"] + 60 > period_s, "the episode wraps"
     kinds = np.array([event.partition("(")[0] for event in trace.event])
-    found = course_of(scenario()).event_s
+    events = course_of(scenario()).event_s
     for kind in (handover.HARD, handover.SOFT):
         at_s = trace.time_ns[kinds == kind] / 1e9 - ORBIT["offset_s"]
         expected = [time_s for time_s in (*at_s, *(at_s + period_s)) if 0 <= time_s < 60]
         assert expected
-        assert found[kind].tolist() == pytest.approx(expected)
+        assert events[kind].tolist() == pytest.approx(expected)
 
 
 def test_the_base_rtt_is_twice_the_traces_delay_and_the_access():
@@ -43,19 +43,19 @@ def test_the_base_rtt_is_twice_the_traces_delay_and_the_access():
         {"scheme": "cubic", "route": ["orbit"]},
         {"scheme": "agent", "route": ["orbit"], "extra_delay_ms": 7.0},
     ]
-    found = course_of(scenario(flows=flows))
+    result = course_of(scenario(flows=flows))
     at_s = (np.arange(600) * 0.1 + ORBIT["offset_s"]) % (trace.period_ns / 1e9)
     row = np.searchsorted(trace.time_ns / 1e9, at_s + 1e-6, side="right") - 1
-    assert found.base_rtt_ms[0] == pytest.approx(2 * trace.delay_ns[row] / 1e6)
-    assert found.base_rtt_ms[1] - found.base_rtt_ms[0] == pytest.approx(np.full(600, 14.0))
+    assert result.base_rtt_ms[0] == pytest.approx(2 * trace.delay_ns[row] / 1e6)
+    assert result.base_rtt_ms[1] - result.base_rtt_ms[0] == pytest.approx(np.full(600, 14.0))
 
 
 def test_an_outage_takes_its_share_of_the_capacity():
-    found = course_of(scenario())
-    assert len(found.outage_s) > 0
-    lost_s = np.diff(found.outage_s).sum()
-    assert found.capacity_mbps.mean() == pytest.approx(100 * (1 - lost_s / 60))
-    assert found.capacity_mbps.max() == pytest.approx(100)
+    result = course_of(scenario())
+    assert len(result.outage_s) > 0
+    lost_s = np.diff(result.outage_s).sum()
+    assert result.capacity_mbps.mean() == pytest.approx(100 * (1 - lost_s / 60))
+    assert result.capacity_mbps.max() == pytest.approx(100)
 
 
 def test_the_capacity_is_that_of_the_narrowest_link_of_the_route_taken():
@@ -66,9 +66,9 @@ def test_the_capacity_is_that_of_the_narrowest_link_of_the_route_taken():
     }
     flows = [{"scheme": "agent", "route": ["wide", "narrow"]}]
     events = [{"at_s": 1.0, "reroute": {"flows": [0], "route": ["slow"]}}]
-    found = course_of(scenario(links=links, flows=flows, events=events, duration_s=2.0))
-    assert found.capacity_mbps.tolist() == pytest.approx([8.0] * 10 + [20.0] * 10)
-    assert found.base_rtt_ms[0].tolist() == pytest.approx([12.0] * 10 + [80.0] * 10)
-    assert found.event_s[REROUTE].tolist() == [1.0]
-    assert found.route(0.99) == ["wide", "narrow"]
-    assert found.route(1.0) == ["slow"]
+    result = course_of(scenario(links=links, flows=flows, events=events, duration_s=2.0))
+    assert result.capacity_mbps.tolist() == pytest.approx([8.0] * 10 + [20.0] * 10)
+    assert result.base_rtt_ms[0].tolist() == pytest.approx([12.0] * 10 + [80.0] * 10)
+    assert result.event_s[REROUTE].tolist() == [1.0]
+    assert result.route(0.99) == ["wide", "narrow"]
+    assert result.route(1.0) == ["slow"]

@@ -9,10 +9,10 @@ from leogym.traces.orbit.earth import LIGHT_KM_PER_S
 
 
 def test_the_chain_is_as_long_as_the_trace_says_at_every_time():
-    one = scenario()
-    loaded = traces.load_all(one.traces)
+    moved = scenario()
+    loaded = traces.load_all(moved.traces)
     trace = loaded["sd-ny-bp"]
-    place = places(one, loaded)["orbit"]
+    place = places(moved, loaded)["orbit"]
     for time_s in np.arange(0.05, 60.0, 1.9):
         row = np.searchsorted(trace.time_ns / 1e9, place.trace_s(time_s), side="right") - 1
         if trace.connected[row]:
@@ -24,8 +24,8 @@ def test_the_chain_is_as_long_as_the_trace_says_at_every_time():
 
 
 def test_the_chain_joins_the_sites():
-    one = scenario()
-    place = places(one, traces.load_all(one.traces))["orbit"]
+    moved = scenario()
+    place = places(moved, traces.load_all(moved.traces))["orbit"]
     chain = place.chain(30.0)
     assert chain is not None
     assert [chain.names[0], chain.names[-1]] == ["San Diego", "New York"]

@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from leogym.envs.rendering.size import HEIGHT, WIDTH
 from leogym.envs.rendering.window import Window
 
-shown: list[np.ndarray] = []
+frames: list[np.ndarray] = []
 
 
 class FigureManager(FigureManagerBase):
@@ -30,7 +30,7 @@ class FigureCanvas(FigureCanvasAgg):
 
     def draw_idle(self, *args: object, **kwargs: object) -> None:
         self.draw()
-        shown.append(np.asarray(self.buffer_rgba())[:, :, :3].copy())
+        frames.append(np.asarray(self.buffer_rgba())[:, :, :3].copy())
 
     def start_event_loop(self, timeout: float = 0) -> None:
         assert timeout > 0, "0 waits for ever"
@@ -46,7 +46,7 @@ def screen() -> None:
 
     before = mpl.get_backend()
     pyplot.switch_backend(f"module://{__name__}")
-    shown.clear()
+    frames.clear()
     yield
     pyplot.close("all")
     pyplot.switch_backend(before)
@@ -56,8 +56,8 @@ def test_a_window_shows_each_frame_pixel_for_pixel(screen: None):
     window = Window(fps=1000)
     for value in (10, 200):
         window.show(frame(value))
-    assert [np.unique(one).tolist() for one in shown] == [[10], [200]]
-    assert shown[0].shape == (HEIGHT, WIDTH, 3)
+    assert [np.unique(frame).tolist() for frame in frames] == [[10], [200]]
+    assert frames[0].shape == (HEIGHT, WIDTH, 3)
 
 
 def test_a_closed_window_is_not_opened_again(screen: None):

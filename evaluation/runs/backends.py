@@ -24,7 +24,7 @@ from leogym.kernel_bridge.runner import backends as real
 from leogym.kernel_bridge.runner.link_shells import Backend as LinkBackend
 from leogym.kernel_bridge.runner.run import check, execute
 from leogym.kernel_bridge.runner.run_folder import TooSlowError
-from leogym.kernel_bridge.runner.served_flows import known
+from leogym.kernel_bridge.runner.served_flows import runnable_schemes
 from leogym.kernel_bridge.runner.stop import Stop
 from leogym.results.measurement import Measurement
 
@@ -185,7 +185,7 @@ class RealTcp:
     @staticmethod
     def schemes() -> list[str]:
         """Return the schemes of this machine's kernel and of leo-bridge."""
-        return known(schemes.available(), [], agents=False)
+        return runnable_schemes(schemes.available(), [], agents=False)
 
     @staticmethod
     def version() -> str | None:

@@ -13,7 +13,7 @@ from leogym.common.errors import InputError
 from leogym.configs.scenario import Scenario
 from leogym.evaluation.entries.process import Program, ProgramError, Running
 from leogym.kernel_bridge.runner.stop import Stop
-from leogym.results.flow_report import BYTES_PER_S, FlowReport, command
+from leogym.results.flow_report import FlowReport, command
 from leogym.results.measurement import Measurement
 
 AGENT = "agent"
@@ -84,7 +84,8 @@ def _steer(batch: leosim.Batch, running: Running, program: Program, commands: ND
     if not reports:
         return
     values = [
-        (*report, *_path(batch, slot)) if program.knows_path else report for slot, report in reports.items()
+        (*report, *batch.paths[0, slot, ::-1].tolist()) if program.knows_path else report
+        for slot, report in reports.items()
     ]
     answers = running.act(list(reports), values)
     for (slot, report), (window, rate) in zip(reports.items(), answers, strict=True):
@@ -92,9 +93,3 @@ def _steer(batch: leosim.Batch, running: Running, program: Program, commands: ND
             commands[slot] = command(report, window, rate)
         except ValueError as error:
             raise ProgramError(f"act: {error}") from None
-
-
-def _path(batch: leosim.Batch, slot: int) -> tuple[float, float]:
-    """Return `PATH_FIELDS` of a flow."""
-    capacity_bytes_per_s, base_rtt_ns = batch.path(0, slot)
-    return base_rtt_ns / 1e6, capacity_bytes_per_s / BYTES_PER_S

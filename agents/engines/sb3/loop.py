@@ -74,7 +74,7 @@ class Chores(BaseCallback):
     def _on_step(self) -> bool:
         """Count one interval of all simulations; return whether time is left."""
         since_row = self._seen
-        since_row.rewards.append(float(np.mean(self.training_env.get_attr("rewards_as_given", [0])[0])))
+        since_row.rewards.append(float(np.mean(self.training_env.get_attr("unwrapped_rewards", [0])[0])))
         since_row.goodput_mbps.append(float(np.mean([info["goodput_mbps"] for info in self.locals["infos"]])))
         since_row.episodes += int(np.count_nonzero(self.locals["dones"]))
         # The model counts only its own simulations; add those of the other processes.

@@ -1,7 +1,7 @@
 //! `leosim.Batch`: simulations that write NumPy arrays in place.
 
 use leo_control::{AgentSpec, Command, Report, Reward};
-use leo_sim::{BatchSettings, Scenario, View};
+use leo_sim::{BatchSettings, PATH_FIELDS, Scenario, View};
 use numpy::ndarray::Dimension;
 use numpy::{
     Element, PyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray3, PyUntypedArrayMethods,
@@ -33,6 +33,7 @@ pub struct Batch {
     active: Py<PyArray2<bool>>,
     finished: Py<PyArray1<bool>>,
     reports: Py<PyArray3<f64>>,
+    paths: Py<PyArray3<f64>>,
     time_s: Py<PyArray1<f64>>,
 }
 
@@ -63,6 +64,7 @@ impl Batch {
                 active: memory(py, &self.active),
                 finished: memory(py, &self.finished),
                 reports: memory(py, &self.reports),
+                paths: memory(py, &self.paths),
                 time_s: memory(py, &self.time_s),
             }
         }
@@ -83,6 +85,7 @@ impl Batch {
         arrays.append(&self.active)?;
         arrays.append(&self.finished)?;
         arrays.append(&self.reports)?;
+        arrays.append(&self.paths)?;
         arrays.append(&self.time_s)?;
         Ok(arrays)
     }
@@ -147,6 +150,7 @@ impl Batch {
             active: PyArray::zeros(py, [size, slots], false).unbind(),
             finished: PyArray::zeros(py, [size], false).unbind(),
             reports: PyArray::zeros(py, [size, slots, Report::FIELDS.len()], false).unbind(),
+            paths: PyArray::zeros(py, [size, slots, PATH_FIELDS], false).unbind(),
             time_s: PyArray::zeros(py, [size], false).unbind(),
         })
     }
@@ -215,6 +219,11 @@ impl Batch {
     #[getter]
     fn reports(&self, py: Python<'_>) -> Py<PyArray3<f64>> {
         self.reports.clone_ref(py)
+    }
+
+    #[getter]
+    fn paths(&self, py: Python<'_>) -> Py<PyArray3<f64>> {
+        self.paths.clone_ref(py)
     }
 
     #[getter]
@@ -290,13 +299,6 @@ impl Batch {
         interruptible(py, |stop| Ok(self.inner.command(&commands, view, stop)?))
     }
 
-    fn path(&self, index: usize, slot: usize) -> PyResult<(f64, u64)> {
-        let rule = "must be of a simulation after its reset, and of one of its flows";
-        self.inner
-            .path(index, slot)
-            .ok_or_else(|| input_error(format!("arguments: index and slot: {rule}, not {index} and {slot}")))
-    }
-
     fn actions<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyArray3<f32>>> {
         let settings = self.inner.settings();
         let (slots, dim) = (settings.slots, settings.spec.action_dim());
@@ -337,6 +339,7 @@ impl Batch {
             active: duplicate(py, &self.active),
             finished: duplicate(py, &self.finished),
             reports: duplicate(py, &self.reports),
+            paths: duplicate(py, &self.paths),
             time_s: duplicate(py, &self.time_s),
         }
     }

@@ -37,6 +37,9 @@ pub struct BatchSettings {
     pub known_ranges: Option<KnownRanges>,
 }
 
+/// Numbers about a flow's path in [`View::paths`].
+pub const PATH_FIELDS: usize = 2;
+
 /// The output arrays of a batch: row-major, one row per simulation.
 #[derive(Debug)]
 pub struct View<'a> {
@@ -52,6 +55,8 @@ pub struct View<'a> {
     pub finished: &'a mut [bool],
     /// (size, slots, report fields)
     pub reports: &'a mut [f64],
+    /// (size, slots, [`PATH_FIELDS`]): the capacity of the flow's path in Mbit/s and its base RTT in ms
+    pub paths: &'a mut [f64],
     /// (size,)
     pub time_s: &'a mut [f64],
 }
@@ -63,6 +68,7 @@ struct Row<'a> {
     active: &'a mut [bool],
     finished: &'a mut bool,
     reports: &'a mut [f64],
+    paths: &'a mut [f64],
     time_s: &'a mut f64,
 }
 
@@ -75,6 +81,7 @@ impl Row<'_> {
             active: &mut *self.active,
             finished: &mut *self.finished,
             reports: &mut *self.reports,
+            paths: &mut *self.paths,
             time_s: &mut *self.time_s,
         }
     }
@@ -201,6 +208,7 @@ impl Batch {
         row.observations.fill(0.0);
         row.global_state.fill(0.0);
         row.reports.fill(0.0);
+        row.paths.fill(0.0);
         row.active.fill(false);
         if let Err(interrupted) = environment.advance(settings, row, stop) {
             // The row is no longer that of the simulation before.
@@ -318,19 +326,6 @@ impl Batch {
         self.environments[index].as_ref().is_some_and(|environment| environment.is_commanded)
     }
 
-    /// Return the bottleneck's capacity in bytes/s and the base RTT in ns of the flow in `slot` of simulation `index`;
-    /// `None` before its first reset and for a slot without a flow.
-    #[must_use]
-    pub fn path(&self, index: usize, slot: usize) -> Option<(f64, Nanos)> {
-        let environment = self.environments.get(index)?.as_ref()?;
-        let &flow = environment.learners.get(slot)?;
-        let world = environment.world(flow);
-        Some((
-            world.capacity_bytes_per_s,
-            world.base_rtt_ns + 2 * environment.simulation.flows()[flow].extra_delay,
-        ))
-    }
-
     /// Return the run log of simulation `index` so far; `None` before its first reset.
     pub fn run_log(&mut self, index: usize) -> Option<RunLog> {
         self.environments.get_mut(index)?.as_mut().map(|environment| environment.simulation.run_log())
@@ -446,7 +441,7 @@ impl Environment {
         }
     }
 
-    /// Write the global state and rewards of the flows whose interval ends now. Only flows that acted get a
+    /// Write paths, global state and rewards of the flows whose interval ends now. Only flows that acted get a
     /// reward: the shared one or their own, as the reward defines.
     fn judge(&mut self, settings: &BatchSettings, row: &mut Row<'_>, now: Nanos) {
         let running = self.simulation.flows().iter().filter(|flow| flow.phase == Phase::Running).count();
@@ -460,6 +455,11 @@ impl Environment {
             |index: &&usize| flows[**index].agent.as_ref().is_some_and(|agent| agent.reported_at == now);
         let Some(&first) = self.learners.iter().find(reporting) else { return };
         let world = self.world(first);
+        for (path, &index) in row.paths.chunks_exact_mut(PATH_FIELDS).zip(&self.learners) {
+            let own = self.world(index);
+            let base_rtt_ns = own.base_rtt_ns + 2 * flows[index].extra_delay;
+            path.copy_from_slice(&[own.capacity_bytes_per_s / 125e3, base_rtt_ns as f64 / 1e6]);
+        }
         let states = || {
             let learners = self.learners.iter().filter(reporting);
             learners
@@ -485,14 +485,9 @@ fn rows<'a>(settings: &BatchSettings, view: View<'a>) -> impl Iterator<Item = Ro
         .zip(view.active.chunks_exact_mut(slots))
         .zip(view.finished.iter_mut())
         .zip(view.reports.chunks_exact_mut(slots * fields))
+        .zip(view.paths.chunks_exact_mut(slots * PATH_FIELDS))
         .zip(view.time_s.iter_mut())
-        .map(|((((((observations, rewards), global_state), active), finished), reports), time_s)| Row {
-            observations,
-            rewards,
-            global_state,
-            active,
-            finished,
-            reports,
-            time_s,
+        .map(|(((((((observations, rewards), global_state), active), finished), reports), paths), time_s)| {
+            Row { observations, rewards, global_state, active, finished, reports, paths, time_s }
         })
 }

@@ -26,7 +26,7 @@ mod windows;
 mod workers;
 mod world;
 
-pub use batch::{Batch, BatchSettings, View};
+pub use batch::{Batch, BatchSettings, PATH_FIELDS, View};
 pub use interrupted::Unbuilt;
 pub use many::run_many;
 pub use network::{LinkPlan, PolicySet, TraceSet, missing_announcements, plan_links};

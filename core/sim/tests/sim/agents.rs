@@ -2,7 +2,7 @@
 
 use crate::support::{MS, parse, policies};
 use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
-use leo_sim::{Batch, BatchSettings, RUN_ON, TraceSet, View};
+use leo_sim::{Batch, BatchSettings, PATH_FIELDS, RUN_ON, TraceSet, View};
 use serde_json::{Value, json};
 
 /// Two flows that start together and may learn.
@@ -34,6 +34,7 @@ fn run(spec: AgentSpec, reward: Reward, actions: [f32; 2]) -> Vec<([Vec<f64>; 2]
     let (mut rewards, mut global_states) = ([0.0; 2], [0.0; GLOBAL_DIM]);
     let (mut active, mut finished, mut time_s) = ([false; 2], [false], [0.0]);
     let mut reports = vec![0.0; 2 * Report::FIELDS.len()];
+    let mut paths = [0.0; 2 * PATH_FIELDS];
     let mut steps = Vec::new();
     let mut started = false;
     while !finished[0] {
@@ -44,6 +45,7 @@ fn run(spec: AgentSpec, reward: Reward, actions: [f32; 2]) -> Vec<([Vec<f64>; 2]
             active: &mut active,
             finished: &mut finished,
             reports: &mut reports,
+            paths: &mut paths,
             time_s: &mut time_s,
         };
         if started {

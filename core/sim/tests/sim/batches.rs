@@ -2,7 +2,7 @@
 
 use crate::support::{INTERVAL, MS, assert_conserved, parse, policies, run_many, simulation, text};
 use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
-use leo_sim::{Batch, BatchSettings, Interrupted, RUN_ON, Scenario, TraceSet, Unbuilt, View};
+use leo_sim::{Batch, BatchSettings, Interrupted, PATH_FIELDS, RUN_ON, Scenario, TraceSet, Unbuilt, View};
 use serde_json::{Value, json};
 
 const SLOTS: usize = 3;
@@ -18,6 +18,7 @@ struct Arrays {
     active: Vec<bool>,
     finished: Vec<bool>,
     reports: Vec<f64>,
+    paths: Vec<f64>,
     time_s: Vec<f64>,
 }
 
@@ -41,13 +42,15 @@ impl Arrays {
             active: vec![true; size * SLOTS],
             finished: vec![true; size],
             reports: vec![9.0; size * SLOTS * Report::FIELDS.len()],
+            paths: vec![9.0; size * SLOTS * PATH_FIELDS],
             time_s: vec![9.0; size],
         }
     }
 
     fn split(&mut self) -> (&mut Batch, View<'_>) {
-        let Self { batch, observations, rewards, global_states, active, finished, reports, time_s } = self;
-        (batch, View { observations, rewards, global_states, active, finished, reports, time_s })
+        let Self { batch, observations, rewards, global_states, active, finished, reports, paths, time_s } =
+            self;
+        (batch, View { observations, rewards, global_states, active, finished, reports, paths, time_s })
     }
 
     fn reset(&mut self, index: usize, scenario: &Scenario) -> Result<(), String> {
@@ -72,7 +75,7 @@ impl Arrays {
         }
         let size = self.batch.size();
         let singles = [&self.observations, &self.rewards, &self.global_states];
-        let doubles = [&self.reports, &self.time_s];
+        let doubles = [&self.reports, &self.paths, &self.time_s];
         let flags = [&self.active, &self.finished];
         (
             singles
@@ -341,4 +344,13 @@ fn a_batch_knows_which_simulations_a_stop_left_within_a_step() {
         assert_eq!(batch.replay(1, &actions[..SLOTS * SPEC.action_dim()], view, &|| true), Err(Interrupted));
         assert_eq!(arrays.batch.interrupted(), Some(1));
     }
+}
+
+#[test]
+fn a_flows_path_has_the_capacity_and_base_rtt_of_its_links_and_access() {
+    let mut scenario = scenario(1);
+    scenario["flows"][2]["extra_delay_ms"] = json!(4);
+    let mut arrays = Arrays::new(1, 1);
+    arrays.reset(0, &parse(&scenario)).expect("it can be built");
+    assert_eq!(arrays.paths, [21.0, 20.0, 21.0, 28.0, 21.0, 20.0]);
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{MS, dumbbell, parse, policies, run_many, simulation};
 use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
-use leo_sim::{Batch, BatchSettings, RUN_ON, TraceSet, View};
+use leo_sim::{Batch, BatchSettings, PATH_FIELDS, RUN_ON, TraceSet, View};
 use serde_json::json;
 
 const SPEC: AgentSpec = AgentSpec::SAGE;
@@ -45,6 +45,7 @@ fn run(
     let (mut observations, mut rewards) = (vec![0.0; slots * dim], vec![0.0; slots]);
     let (mut global_states, mut active) = (vec![0.0; GLOBAL_DIM], vec![false; slots]);
     let (mut finished, mut reports, mut time_s) = ([false], vec![0.0; slots * fields], [0.0]);
+    let mut paths = vec![0.0; slots * PATH_FIELDS];
     let mut rows = vec![Vec::new(); slots];
     loop {
         let view = View {
@@ -54,6 +55,7 @@ fn run(
             active: &mut active,
             finished: &mut finished,
             reports: &mut reports,
+            paths: &mut paths,
             time_s: &mut time_s,
         };
         if rows[0].is_empty() {
