@@ -1,4 +1,4 @@
-"""Report what this machine has and lacks for runs on real TCP."""
+"""Report which requirements of runs on real TCP this machine meets."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host import schemes
 from leogym.kernel_bridge.lab import links as lab
 from leogym.kernel_bridge.runner.backends import BACKENDS
-from leogym.kernel_bridge.runner.served_flows import served
+from leogym.kernel_bridge.runner.served_flows import bridge_schemes
 
 
 def check() -> Iterator[str]:
@@ -19,7 +19,7 @@ def check() -> Iterator[str]:
     yield _state("leo-bridge", bridge_process.missing())
     yield f"backend {_state(lab.NAME, lab.missing())}"
     yield f"schemes of this kernel: {', '.join(schemes.available())}"
-    yield f"schemes that leo-bridge adds: {', '.join(served()) or 'none'}"
+    yield f"schemes that leo-bridge adds: {', '.join(bridge_schemes()) or 'none'}"
     for path in clean.leftovers():
         yield f"{path}: left by a run that was killed ({leogym_command('bridge', 'clean')} removes it)"
 

@@ -1,8 +1,8 @@
-"""Remove what killed runs left on the machine.
+"""Remove leftovers of killed runs.
 
 Interfaces, routes, iptables rules, mounts and processes live in private namespaces and end with them. Only
-two things can stay: a session's folder, named after its process, and, on kernels before 6.4, the congestion
-controls of a bridge that was killed together with its guardian.
+two things can stay. One is a session's folder, named after its process. The other is the congestion controls
+of a bridge that was killed together with its guardian, on kernels before 6.4.
 """
 
 import re
@@ -25,7 +25,7 @@ def leftovers(folder: Path = FOLDERS) -> Iterator[Path]:
 
 
 def clean(folder: Path = FOLDERS) -> Iterator[str]:
-    """Remove what killed runs left; yield a line about each item."""
+    """Remove leftovers of killed runs; yield a line about each item."""
     for path in list(leftovers(folder)):
         try:
             shutil.rmtree(path)

@@ -7,19 +7,22 @@ from leogym.kernel_bridge.clean import clean, leftovers
 
 
 def test_only_folders_of_processes_that_are_gone_are_removed(tmp_path):
-    gone = subprocess.Popen(["true"])
-    gone.wait()
-    left = [tmp_path / f"leogym-mahimahi-{gone.pid}-abc_1", tmp_path / f"leogym-run-kernel-{gone.pid}-xyz"]
-    kept = [
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    left_folders = [
+        tmp_path / f"leogym-mahimahi-{ended.pid}-abc_1",
+        tmp_path / f"leogym-run-kernel-{ended.pid}-xyz",
+    ]
+    other_folders = [
         tmp_path / f"leogym-mahimahi-{os.getpid()}-abc",
-        tmp_path / f"leogym-other-{gone.pid}-abc",
+        tmp_path / f"leogym-other-{ended.pid}-abc",
         tmp_path / "leogym-mahimahi-abc",
     ]
-    for folder in (*left, *kept):
+    for folder in (*left_folders, *other_folders):
         (folder / "work").mkdir(parents=True)
-    link = tmp_path / f"leogym-mahimahi-{gone.pid}-link"
-    link.symlink_to(kept[0])
-    told = list(clean(tmp_path))
-    assert told == [f"removed {folder}, the folder of a run that was killed" for folder in left]
-    assert sorted(tmp_path.iterdir()) == sorted([*kept, link])
+    link = tmp_path / f"leogym-mahimahi-{ended.pid}-link"
+    link.symlink_to(other_folders[0])
+    lines = list(clean(tmp_path))
+    assert lines == [f"removed {folder}, the folder of a run that was killed" for folder in left_folders]
+    assert sorted(tmp_path.iterdir()) == sorted([*other_folders, link])
     assert list(leftovers(tmp_path)) == []

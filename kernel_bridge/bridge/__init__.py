@@ -1,1 +1,1 @@
-"""leo-bridge, which steers real TCP flows through eBPF: the daemon (Rust), its process and its client."""
+"""leo-bridge, which steers real TCP flows through eBPF: the Rust daemon, its process and its client."""

@@ -1,4 +1,4 @@
-"""Report announced handovers to SaTCP flows; `kernel_bridge.runner.handovers` computes when.
+"""Report announced handovers to SaTCP flows; `kernel_bridge.runner.handovers` computes their times.
 
 Imports only the standard library and the bridge's client, because the lab's guest has nothing else.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from leogym.kernel_bridge.bridge.client import Bridge, BridgeError, Closed, Opened
 
 NS_PER_MS, NS_PER_S = 1_000_000, 1_000_000_000
-LATE_NS = 100 * NS_PER_MS  # a later report makes the run invalid
+MAX_LATE_NS = 100 * NS_PER_MS  # a later report makes the run invalid
 
 
 class Announcer(threading.Thread):
@@ -43,8 +43,10 @@ class Announcer(threading.Thread):
                     port = int(message.flow.remote.rpartition(":")[2])
                     now_ns = self._now_ns()
                     # A report that began before the connection counts from now on.
-                    left = [(max(begin, now_ns), end) for begin, end in self._reports[port] if end > now_ns]
-                    self._open[message.flow.id] = left
+                    remaining = [
+                        (max(begin, now_ns), end) for begin, end in self._reports[port] if end > now_ns
+                    ]
+                    self._open[message.flow.id] = remaining
                 elif isinstance(message, Closed):
                     self._open.pop(message.flow, None)
                 self._report()
@@ -58,7 +60,7 @@ class Announcer(threading.Thread):
 
     def fault(self) -> str | None:
         """Return why reports were too late, or None."""
-        if self.worst_late_ns <= LATE_NS:
+        if self.worst_late_ns <= MAX_LATE_NS:
             return None
         return f"satcp: a handover was reported {self.worst_late_ns / NS_PER_MS:.0f} ms late"
 

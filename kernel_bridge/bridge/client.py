@@ -125,7 +125,7 @@ class Bridge:
             raise InputError(
                 f"{address}: no bridge answers there: {error.strerror}: start one with `leo-bridge run`"
             ) from None
-        self._heard = b""
+        self._partial_line = b""
         self._lines: deque[bytes] = deque()
         self._messages: deque[Message] = deque()
 
@@ -184,14 +184,14 @@ class Bridge:
         line = self._line(self._timeout_s if timeout_s is None else timeout_s)
         return None if line is None else _message(json.loads(line))
 
-    def _request(self, request: Mapping[str, Any], answer: str) -> Mapping[str, Any]:
+    def _request(self, request: Mapping[str, Any], reply_op: str) -> Mapping[str, Any]:
         self._send(request)
         while True:
             line = self._line(self._timeout_s)
             if line is None:
                 raise BridgeError(f"bridge: no answer within {self._timeout_s:g} s")
             fields = json.loads(line)
-            if fields["op"] == answer:
+            if fields["op"] == reply_op:
                 return fields
             if fields["op"] == "error":
                 raise BridgeError(f"bridge: {fields['reason']}")
@@ -220,7 +220,7 @@ class Bridge:
                 raise BridgeError(f"bridge: {error}") from None
             if not chunk:
                 raise BridgeError("bridge: it went away")
-            *lines, self._heard = (self._heard + chunk).split(b"\n")
+            *lines, self._partial_line = (self._partial_line + chunk).split(b"\n")
             self._lines.extend(lines)
         return self._lines.popleft()
 

@@ -1,4 +1,4 @@
-"""Start ``leo-bridge`` and make sure that it ends."""
+"""Start ``leo-bridge`` and end it."""
 
 import os
 import shutil
@@ -15,15 +15,15 @@ from leogym.kernel_bridge.bridge.client import Bridge
 
 
 def program() -> str | None:
-    """Return the path of ``leo-bridge``: ``$LEO_BRIDGE``, else beside this Python, else on the PATH."""
+    """Return the path of ``leo-bridge``: ``$LEO_BRIDGE``, else next to this Python, else on the PATH."""
     if named := os.environ.get("LEO_BRIDGE"):
         return named
-    beside = Path(sys.executable).parent / "leo-bridge"
-    return str(beside) if beside.exists() else shutil.which("leo-bridge")
+    installed = Path(sys.executable).parent / "leo-bridge"
+    return str(installed) if installed.exists() else shutil.which("leo-bridge")
 
 
 def missing() -> str | None:
-    """Return in one line what this machine lacks for a bridge, or None."""
+    """Return one line about the first thing that a bridge lacks on this machine, or None."""
     if (path := program()) is None:
         return f"leo-bridge: is not installed: {install('kernel')}, or make kernel in a clone"
     check = subprocess.run([path, "check"], capture_output=True, text=True, check=False)
@@ -47,26 +47,26 @@ class Offered:
 
 OVER_CUBIC = "over-cubic"  # flows offered to clients, with Cubic between their commands, as Orca needs it
 SCHEMES = ("copa", "satcp", "vivace", "vivace-kernel", "vivace-proteus")
-"""The bridge's own schemes."""
+"""Schemes that the bridge implements."""
 
 
 def options(schemes: Mapping[str, Path | str | Offered | None]) -> list[str]:
     """Return the options of ``leo-bridge run`` that register congestion controls (see `BridgeProcess`)."""
-    found = []
+    arguments = []
     for name, decider in schemes.items():
         if decider is None:
-            found += ["--offer", name]
+            arguments += ["--offer", name]
         elif isinstance(decider, Path):
-            found += ["--policy", f"{name}={decider}"]
+            arguments += ["--policy", f"{name}={decider}"]
         elif isinstance(decider, Offered):
-            found += ["--offer", f"{name}={decider.agent}"]
+            arguments += ["--offer", f"{name}={decider.agent}"]
         elif decider == OVER_CUBIC:
-            found += ["--offer-over-cubic", name]
+            arguments += ["--offer-over-cubic", name]
         elif decider == "satcp":
-            found += ["--satcp", name]
+            arguments += ["--satcp", name]
         else:
-            found += ["--scheme", f"{name}={decider}"]
-    return found
+            arguments += ["--scheme", f"{name}={decider}"]
+    return arguments
 
 
 class BridgeProcess:
@@ -78,9 +78,9 @@ class BridgeProcess:
         interval_ms: monitor interval of flows without a policy.
         seed: seed of the schemes' random decisions.
         address: the socket to listen on.
-        user: user to become after loading, who may connect besides root; default: the user who called sudo,
-            else nobody.
-        link: False ignores the kernel's links, as if it were older than Linux 6.4.
+        user: user to become after loading; only this user and root may connect. Default: the user who
+            called sudo, else the account nobody.
+        link: False ignores BPF links, as on kernels before Linux 6.4.
 
     Raises:
         InputError: the machine lacks something, or a policy is wrong.
@@ -111,7 +111,7 @@ class BridgeProcess:
     def __enter__(self) -> Self:
         if (path := program()) is None:
             raise InputError(str(missing()))
-        # Show its messages only if it does not start. Its own session keeps a terminal's Ctrl-C away from it.
+        # Show its messages only if it does not start. A separate session keeps a terminal's Ctrl-C away.
         self.process = subprocess.Popen(
             [path, *self._arguments],
             stdout=subprocess.PIPE,

@@ -72,8 +72,8 @@ def test_ss_shows_the_window_and_the_pacing_rate_that_were_commanded(pair):
         Steering(bridge.address, cwnd=37, pacing_bytes_per_s=1_250_000) as steering,
     ):
         assert steering.steered.wait(LIMIT_S)
-        wanted = {"cwnd:37", "pacing_rate 10000000bps"}
-        eventually(pair.sockets, "ss", lambda shown: all(f" {words} " in shown for words in wanted))
+        expected = {"cwnd:37", "pacing_rate 10000000bps"}
+        eventually(pair.sockets, "ss", lambda sockets: all(f" {words} " in sockets for words in expected))
         assert steered_flow(client, 37).pacing_bytes_per_s == 1_250_000
         # The first interval may have begun before the client asked for 20 ms.
         eventually(lambda: intervals_ended(steering.reports[1:], 20), "intervals", lambda ends: 1 in ends)
@@ -93,21 +93,21 @@ def test_a_flow_held_at_a_window_carries_a_window_a_round_trip_within_3_percent(
             timeout_s=LIMIT_S,
         )
     assert finished.status == 0, finished.stdout + finished.stderr
-    held = _undisturbed(
+    holds = _undisturbed(
         [report for report in steering.reports if skip < report["time_ns"] / 1e9 < seconds], cwnd, one_way_ms
     )
-    held_s = sum(report["interval_ns"] for report in held) / 1e9
+    held_s = sum(report["interval_ns"] for report in holds) / 1e9
     # mm-delay holds packets longer if it wakes late.
     lateness.skip_above(one_way_ms / 2)
     assert held_s >= least_s
-    delivered_bytes = sum(report["delivered_bytes"] for report in held)
-    mbps = 8e3 * delivered_bytes / sum(report["interval_ns"] for report in held)
+    delivered_bytes = sum(report["delivered_bytes"] for report in holds)
+    mbps = 8e3 * delivered_bytes / sum(report["interval_ns"] for report in holds)
     # Little's law needs the mean RTT over packets. When one ACK covers several packets, as behind a late
     # shell, congestion control gets the last packet's RTT and the smoothed RTT the first one's
     # (tcp_clean_rtx_queue()). The mean lies in between; on a quiet machine all agree.
-    samples = sum(report["rtt_samples"] for report in held)
-    last_us = sum(report["avg_rtt_us"] * report["rtt_samples"] for report in held) / samples
-    first_us = sum(report["srtt_us"] * report["rtt_samples"] for report in held) / samples
+    samples = sum(report["rtt_samples"] for report in holds)
+    last_us = sum(report["avg_rtt_us"] * report["rtt_samples"] for report in holds) / samples
+    first_us = sum(report["srtt_us"] * report["rtt_samples"] for report in holds) / samples
     print(f"cwnd {cwnd}: {mbps:.3f} Mbit/s over {last_us / 1e3:.2f} to {first_us / 1e3:.2f} ms")
     assert last_us > 1.9e3 * one_way_ms
     assert 0.97 * 8 * cwnd * MSS / first_us <= mbps <= 1.03 * 8 * cwnd * MSS / last_us
@@ -122,9 +122,11 @@ def _undisturbed(reports, cwnd, one_way_ms):
     edge = 4
     runs = [[]]
     for index, report in enumerate(reports):
-        came = sum(one["delivered_bytes"] for one in reports[max(0, index - edge + 1) : index + 1])
-        held = report["avg_rtt_us"] < 2.5e3 * one_way_ms and report["cwnd_packets"] == cwnd
-        if held and came > 0.5 * cwnd * MSS:
+        delivered_bytes = sum(
+            earlier["delivered_bytes"] for earlier in reports[max(0, index - edge + 1) : index + 1]
+        )
+        is_held = report["avg_rtt_us"] < 2.5e3 * one_way_ms and report["cwnd_packets"] == cwnd
+        if is_held and delivered_bytes > 0.5 * cwnd * MSS:
             runs[-1].append(report)
         elif runs[-1]:
             runs.append([])
@@ -200,14 +202,14 @@ def test_an_agents_window_survives_a_timeout(pair):
         assert steering.steered.wait(LIMIT_S)
         pair.cut()
         timed_out = steered_flow(client, 24, lambda flow: flow.timeouts >= 2)
-        eventually(pair.sockets, "ss", lambda shown: " cwnd:24 " in shown)
+        eventually(pair.sockets, "ss", lambda sockets: " cwnd:24 " in sockets)
         # A command during the outage takes effect at the next timeout, without an ACK.
-        steering.answer = (31, 2_500_000)
-        seen = timed_out.timeouts
-        told = steered_flow(client, 31, lambda flow: flow.timeouts >= seen + 2)
-        eventually(pair.sockets, "ss", lambda shown: " cwnd:31 " in shown)
+        steering.command = (31, 2_500_000)
+        timeouts = timed_out.timeouts
+        steered = steered_flow(client, 31, lambda flow: flow.timeouts >= timeouts + 2)
+        eventually(pair.sockets, "ss", lambda sockets: " cwnd:31 " in sockets)
         pair.mend()
-        sent = told.sent_packets
+        sent = steered.sent_packets
         eventually(lambda: flow_of(client), "flow", lambda flow: flow.sent_packets > sent + 100)
 
 
@@ -228,10 +230,10 @@ def test_flows_are_announced_when_they_open_and_when_they_close(pair):
 
 @needs_bridge
 @pytest.mark.parametrize(
-    ("family", "host", "shown"),
+    ("family", "host", "expected"),
     [(socket.AF_INET, "127.0.0.1", "127.0.0.1"), (socket.AF_INET6, "::1", "[::1]")],
 )
-def test_a_flow_is_shown_with_both_its_ends_its_user_and_its_namespace(family, host, shown):
+def test_a_flow_is_shown_with_both_its_ends_its_user_and_its_namespace(family, host, expected):
     with BridgeProcess({SCHEME: None}) as bridge, bridge.client() as client:
         client.subscribe(SCHEME)
         with socket.create_server((host, 0), family=family) as listener, socket.socket(family) as sender:
@@ -240,8 +242,8 @@ def test_a_flow_is_shown_with_both_its_ends_its_user_and_its_namespace(family, h
             opened = client.message()
             assert isinstance(opened, Opened)
             (flow,) = client.flows()
-            assert flow.local == f"{shown}:{sender.getsockname()[1]}"
-            assert flow.remote == f"{shown}:{listener.getsockname()[1]}"
+            assert flow.local == f"{expected}:{sender.getsockname()[1]}"
+            assert flow.remote == f"{expected}:{listener.getsockname()[1]}"
             assert (flow.uid, flow.netns) == (os.getuid(), Path("/proc/self/ns/net").stat().st_ino)
 
 

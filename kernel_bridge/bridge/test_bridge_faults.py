@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from leogym.common.errors import InputError
+from leogym.common.processes import descendants
 from leogym.kernel_bridge.bridge.client import Bridge
 from leogym.kernel_bridge.bridge.process import BridgeProcess, clean, program
 from tests.support import bpf_objects
@@ -26,7 +27,6 @@ from tests.support.bridge_world import (
     flow_of,
     needs_bridge,
 )
-from tests.support.processes import descendants
 from tests.support.veth import Pair
 
 pytestmark = pytest.mark.real_time
@@ -71,8 +71,8 @@ def _settings():
 
 def _acked(pair):
     # ss omits the field while it is 0.
-    found = re.search(r"bytes_acked:(\d+)", pair.sockets())
-    return int(found[1]) if found else 0
+    match = re.search(r"bytes_acked:(\d+)", pair.sockets())
+    return int(match[1]) if match else 0
 
 
 def _keeps_moving(pair):
@@ -81,8 +81,10 @@ def _keeps_moving(pair):
 
 
 def _assert_gone(address, objects):
-    left = eventually(lambda: bpf_objects.still_there(objects), "BPF objects", lambda left: not left)
-    assert not left
+    remaining = eventually(
+        lambda: bpf_objects.still_there(objects), "BPF objects", lambda remaining: not remaining
+    )
+    assert not remaining
     # A guardian removes the scheme a moment later.
     eventually(congestion_controls, "schemes", lambda names: SCHEME not in names)
     eventually(Path("/proc/net/unix").read_text, "sockets", lambda sockets: address not in sockets)
@@ -103,7 +105,7 @@ def test_a_flow_outlives_its_daemon_and_then_nothing_is_left(pair, sign, link, t
                 assert steering.steered.wait(LIMIT_S)
                 assert SCHEME in congestion_controls()
                 objects = bpf_objects.held_by(bridge.pid)
-                assert {found.kind for found in objects} == {"prog", "map"} | ({"link"} if link else set())
+                assert {item.kind for item in objects} == {"prog", "map"} | ({"link"} if link else set())
                 assert bpf_objects.still_there(objects) == objects
                 time.sleep(draw.uniform(0, 0.05))  # at any moment of an interval
                 assert bridge.process is not None

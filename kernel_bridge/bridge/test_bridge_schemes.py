@@ -235,10 +235,10 @@ def test_a_frozen_satcp_flow_is_back_at_its_window_in_a_fraction_of_cubics_time(
     # after K = 4.4 s, the cube root of 0.3 x 110 / 0.4, and to 95 % of it after 2 s, the cube root of 0.05 x
     # 110 / 0.4 earlier. Frozen, K is 0.5 s and Cubic reaches 95 % as fast as it ever grows.
     with Lateness(prompt=False) as lateness:
-        found = [_times_to_come_back(tmp_path, frozen=frozen) for frozen in (False, True)]
+        times_s = [_times_to_come_back(tmp_path, frozen=frozen) for frozen in (False, True)]
     lateness.skip_above(LATE_MS)
-    assert all(found), found
-    usual, frozen = map(statistics.median, found)
+    assert all(times_s), times_s
+    usual, frozen = map(statistics.median, times_s)
     print(f"back at 95 % after {usual:.2f} s usually, {frozen:.2f} s frozen")
     # A busy machine causes more losses, with other recovery times.
     assert usual > 0.6

@@ -18,13 +18,13 @@ PREFIX = "leogym-"
 _PACKAGES = Path(leogym.__file__).parents[1]  # where `leogym` is imported from
 
 
-def start_in_namespaces(program: str, session: Path, told: int | None = None) -> subprocess.Popen[str]:
+def start_in_namespaces(program: str, session: Path, descriptor: int | None = None) -> subprocess.Popen[str]:
     """Start a program as the first process of new mount, network and PID namespaces, which end with it.
 
     Args:
         program: a module of `kernel_bridge.inside`, which runs as root and without site-packages.
         session: the session's file, the program's argument.
-        told: a descriptor for the program, closed in this process.
+        descriptor: a descriptor for the program, closed in this process.
     """
     # --pdeathsig ends unshare with this process, --kill-child the namespaces with unshare.
     start = ["setpriv", "--pdeathsig", "KILL"]
@@ -41,11 +41,11 @@ def start_in_namespaces(program: str, session: Path, told: int | None = None) ->
             errors="replace",
             env={"PATH": PATH, "LANG": "C.UTF-8", "PYTHONPATH": str(_PACKAGES)},
             start_new_session=True,
-            pass_fds=() if told is None else (told,),
+            pass_fds=() if descriptor is None else (descriptor,),
         )
     finally:
-        if told is not None:
-            os.close(told)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def in_namespaces(program: str, session: Path, timeout_s: float | None, name: str) -> tuple[int, str, str]:
@@ -69,7 +69,7 @@ def in_namespaces(program: str, session: Path, timeout_s: float | None, name: st
 def folders(name: str) -> Iterator[tuple[Path, Path]]:
     """Make a folder owned by root and in it ``work``, owned by the ordinary user; remove them afterwards.
 
-    The first folder also has an empty folder ``private``, the mount point for a session's own programs.
+    The first folder also has an empty folder ``private``, the mount point for a session's programs.
     """
     root = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{name}-{os.getpid()}-", dir=FOLDERS))
     try:
@@ -85,7 +85,7 @@ def folders(name: str) -> Iterator[tuple[Path, Path]]:
 
 
 def ordinary_user() -> tuple[int, int]:
-    """Return user and group of the user who called sudo, else of nobody."""
+    """Return user and group of the user who called sudo, else of the account ``nobody``."""
     uid, gid = int(os.environ.get("SUDO_UID", 0)), int(os.environ.get("SUDO_GID", 0))
     if uid and gid:
         return uid, gid

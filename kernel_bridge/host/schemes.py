@@ -3,7 +3,7 @@
 from pathlib import Path
 
 DATAGRAMS = "udp"  # the scheme of flows that send at a constant rate without congestion control
-OURS = "leogym"  # prefix of the names under which runs register schemes of their own
+NAME_PREFIX = "leogym"  # prefix of the names under which runs register schemes
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
@@ -13,4 +13,4 @@ def available() -> list[str]:
         names = _AVAILABLE.read_text(encoding="utf-8").split()
     except OSError:
         names = []
-    return [*sorted(name for name in names if not name.startswith(OURS)), DATAGRAMS]
+    return [*sorted(name for name in names if not name.startswith(NAME_PREFIX)), DATAGRAMS]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 
-FAILED = 125  # exit status if the session cannot be set up
-TOO_SLOW = 124  # exit status if the machine exceeds a time limit
-LATE = 75  # exit status of mm-leo if it was too late; its log has the details, which the caller judges
+EXIT_FAILED = 125  # exit status if the session cannot be set up
+EXIT_TOO_SLOW = 124  # exit status if the machine exceeds a time limit
+EXIT_LATE = 75  # exit status of mm-leo if it was too late; its log has the details, which the caller judges
 
 SETUP_S = 30.0  # limit for shells to start
 GRACE_S = 10.0  # limit for flows' ends and shells to stop
@@ -16,13 +16,13 @@ class TooSlowError(RuntimeError):
     """The machine exceeded a time limit."""
 
 
-def explained(error: Exception) -> str:
+def explain_error(error: Exception) -> str:
     """Return an error's message and the failed command's standard error, if any."""
     detail: bytes | None = getattr(error, "stderr", None)
     return f"{error}{': ' + detail.decode(errors='replace').strip() if detail else ''}"
 
 
-def left(status: int) -> str:
+def describe_exit(status: int) -> str:
     """Describe how a process ended."""
     if status < 0:
         return f"was ended by {signal.Signals(-status).name}"

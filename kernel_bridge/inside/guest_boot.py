@@ -33,7 +33,7 @@ def main() -> int:
         stop()
         job, data = _job()
         _seed(bytes.fromhex(job["seed"]))
-        _put(job, data)
+        _write_files(job, data)
         progress.write(b'{"event": "begun", "virtual_s": %.3f}\n' % time.monotonic())
         process = subprocess.run(
             job["command"],
@@ -43,7 +43,7 @@ def main() -> int:
             pass_fds=[progress.fileno()],
             env={**os.environ, PROGRESS_FD: str(progress.fileno())},
         )
-        files = {name: Path(name) for name in _wanted(job["results"])}
+        files = {name: Path(name) for name in _files_under(job["results"])}
         head: GuestJobResult = {
             "status": process.returncode,
             "virtual_s": time.monotonic(),
@@ -68,8 +68,8 @@ def stop() -> None:
 
 def _job() -> tuple[GuestJob, bytes]:
     data = subprocess.run(["firmware_file", JOB], check=True, stdout=subprocess.PIPE).stdout
-    head, _, rest = data.partition(b"\n")
-    return json.loads(head), rest
+    head, _, files = data.partition(b"\n")
+    return json.loads(head), files
 
 
 def _seed(seed: bytes) -> None:
@@ -80,7 +80,7 @@ def _seed(seed: bytes) -> None:
         fcntl.ioctl(random, _RNDRESEEDCRNG)
 
 
-def _put(job: GuestJob, data: bytes) -> None:
+def _write_files(job: GuestJob, data: bytes) -> None:
     for name, mode in job["folders"].items():
         Path(name).mkdir(parents=True)
         Path(name).chmod(mode)
@@ -94,19 +94,19 @@ def _put(job: GuestJob, data: bytes) -> None:
 
 
 def _ports() -> dict[str, Path]:
-    found = {}
+    ports = {}
     for port in Path("/sys/class/virtio-ports").iterdir():
-        found[(port / "name").read_text().strip()] = Path("/dev") / port.name
-    return found
+        ports[(port / "name").read_text().strip()] = Path("/dev") / port.name
+    return ports
 
 
-def _wanted(results: list[str]) -> list[str]:
+def _files_under(results: list[str]) -> list[str]:
     """Return the files under the paths that the job asks for, sorted."""
-    found = []
+    paths = []
     for result in map(Path, results):
         inside = result.rglob("*") if result.is_dir() else [result]
-        found += [str(path) for path in inside if path.is_file() and not path.is_symlink()]
-    return sorted(found)
+        paths += [str(path) for path in inside if path.is_file() and not path.is_symlink()]
+    return sorted(paths)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""leo-bridge inside the guest: schemes and policies that the kernel itself does not have.
+"""leo-bridge inside the guest: schemes and policies that the kernel lacks.
 
 The host's side is `kernel_bridge.lab.served_in_guest`, which chooses the options and judges the result.
 """
@@ -52,5 +52,5 @@ class Daemon:
             with Bridge(ADDRESS) as client:
                 return {"schemes": client.status()["schemes"], "reported": reported, "fault": fault}
         except (ImportError, OSError, ValueError, BridgeError):
-            # ImportError: nobody listens, and the image lacks the module of the error for that.
+            # ImportError: no bridge listens, and the image lacks the module of the error about it.
             raise RuntimeError("leo-bridge: it went away during the run") from None

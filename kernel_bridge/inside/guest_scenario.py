@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from leogym.kernel_bridge.inside.guest_bridge import Daemon
 
 _CUBIC = Path("/sys/module/tcp_cubic/parameters")
-_TOLD_EVERY_S = 1.0
+_PROGRESS_INTERVAL_S = 1.0
 
 
 def _daemon(served: ServedSession) -> Daemon:
@@ -45,20 +45,20 @@ class GuestRun(scenario.Run):
     """A run in the guest, behind shells."""
 
     def __init__(self, session: GuestSession) -> None:
-        # Only the host waits for the start, and progress messages tell it.
+        # Only the host waits for the start, and it reads progress messages.
         self.guest = session.copy()
-        self.guest["told"] = os.open("/dev/null", os.O_WRONLY)
+        self.guest["start_descriptor"] = os.open("/dev/null", os.O_WRONLY)
         super().__init__(self.guest)
         served = session["served"]
         self.daemon = _daemon(served) if served is not None else None
 
     def carry_out(self) -> GuestResult:
         """Return the run's result with leo-bridge's."""
-        found = super().carry_out()
-        return {**found, "served": self.daemon.status() if self.daemon is not None else None}
+        result = super().carry_out()
+        return {**result, "served": self.daemon.status() if self.daemon is not None else None}
 
     def prepare(self) -> None:
-        """Take the programs from the image; the guest needs no private mounts or priority."""
+        """Use the programs of the image; the guest needs no private mounts or priority."""
         preparation.prepare_network()
         self.traffic = Path("/bin/traffic")
         self.private.mkdir(parents=True, exist_ok=True)
@@ -76,12 +76,14 @@ class GuestRun(scenario.Run):
         origin = super().origin_ns()
         if self.daemon is not None:
             self.daemon.announce(origin)
-        threading.Thread(target=_tell, args=(origin, self.session["duration_ns"]), daemon=True).start()
+        threading.Thread(
+            target=_report_progress, args=(origin, self.session["duration_ns"]), daemon=True
+        ).start()
         return origin
 
 
 class WiredRun(GuestRun):
-    """A run whose links are Linux's; ``queue_logs`` are files for the counters of each link's disciplines."""
+    """A run over Linux's queueing disciplines; ``queue_logs`` are files for the counters of each link."""
 
     def __init__(self, session: GuestSession, queue_logs: list[str]) -> None:
         super().__init__(session)
@@ -100,19 +102,19 @@ class WiredRun(GuestRun):
         return self.start_shell(["/bin/queue_log", *logged])
 
     def carry_out(self) -> GuestResult:
-        """Return the run's result; write how many packets each link's queue has marked, beside its log."""
-        found = super().carry_out()
+        """Return the run's result; write each queue's number of marked packets next to its log."""
+        result = super().carry_out()
         for place, (outside, inside) in self.wires.queued.items():
             # Data with CE that came out of the link, without those that came to it.
             marked = self.marked_packets(outside) - self.marked_packets(inside)
             Path(self.queue_logs[place]).with_suffix(MARKS).write_text(str(marked))
-        return found
+        return result
 
     def marked_packets(self, level: int) -> int:
         """Return the number of packets with CE that a level has received."""
         command = [*self.enter(level), "/bin/busybox", "cat", "/proc/net/netstat"]
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        names, counts = (line.split() for line in told.splitlines() if line.startswith("IpExt:"))
+        counters = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        names, counts = (line.split() for line in counters.splitlines() if line.startswith("IpExt:"))
         return int(counts[names.index("InCEPkts")])
 
     def start_branch(self, branch: Branch) -> subprocess.Popen[bytes]:
@@ -126,7 +128,7 @@ class WiredRun(GuestRun):
         return ["nsenter", f"--net={namespace(self.wires.levels[level].name)}", "--"]
 
     def environment(self, flow: SessionFlow, role: Role) -> dict[str, str]:
-        """Have the first flow's receiver, which wakes most often, keep the processor awake."""
+        """Let the first flow's receiver, which wakes most often, keep the processor awake."""
         return {"AWAKE": "1"} if role == "receive" and flow is self.session["flows"][0] else {}
 
     def prepare_level(self, level: int) -> None:
@@ -136,14 +138,14 @@ class WiredRun(GuestRun):
         preparation.call(*self.enter(level), "/bin/sh", "-ec", "\n".join(script))
 
 
-def _tell(origin_ns: int, duration_ns: int) -> None:
-    told = 0.0
+def _report_progress(origin_ns: int, duration_ns: int) -> None:
+    run_s = 0.0
     with os.fdopen(int(os.environ[PROGRESS_FD]), "wb", buffering=0, closefd=False) as progress:
-        while told < duration_ns / 1e9:
-            time.sleep(max(0.0, origin_ns / 1e9 + told - time.monotonic()))
-            line = {"event": "running", "run_s": told, "duration_s": duration_ns / 1e9}
+        while run_s < duration_ns / 1e9:
+            time.sleep(max(0.0, origin_ns / 1e9 + run_s - time.monotonic()))
+            line = {"event": "running", "run_s": run_s, "duration_s": duration_ns / 1e9}
             progress.write(json.dumps(line).encode() + b"\n")
-            told += _TOLD_EVERY_S
+            run_s += _PROGRESS_INTERVAL_S
 
 
 def run(session: GuestSession) -> GuestRun:

@@ -22,17 +22,17 @@ from typing import IO, Any
 
 from leogym.kernel_bridge.inside import preparation
 from leogym.kernel_bridge.inside.ending import (
-    FAILED,
+    EXIT_FAILED,
+    EXIT_LATE,
+    EXIT_TOO_SLOW,
     GRACE_S,
-    LATE,
     SETUP_S,
-    TOO_SLOW,
     TooSlowError,
-    explained,
-    left,
+    describe_exit,
+    explain_error,
 )
 from leogym.kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
-from leogym.kernel_bridge.inside.shell_logs import wait_until_begun
+from leogym.kernel_bridge.inside.shell_logs import wait_for_begin
 
 START_S = 0.05  # time from the last preparation to the run's start, unless the run asks for more
 
@@ -47,17 +47,17 @@ SETTINGS = {
 
 
 def main(make: Callable[[Any], Run] | None = None) -> int:
-    """Carry out the session in the JSON file of the first argument, as a ``make`` (default: `Run`)."""
+    """Carry out the session in the JSON file of the first argument; ``make`` makes its run (a `Run`)."""
     session = json.loads(Path(sys.argv[1]).read_text())
     try:
-        told = (make or Run)(session).carry_out()
+        result = (make or Run)(session).carry_out()
     except TooSlowError as error:
         print(error, file=sys.stderr)
-        return TOO_SLOW
+        return EXIT_TOO_SLOW
     except (OSError, subprocess.CalledProcessError, RuntimeError) as error:
-        print(explained(error), file=sys.stderr)
-        return FAILED
-    Path(session["result"]).write_text(json.dumps(told))
+        print(explain_error(error), file=sys.stderr)
+        return EXIT_FAILED
+    Path(session["result"]).write_text(json.dumps(result))
     return 0
 
 
@@ -75,25 +75,25 @@ class Run:
         self.prepare()
         shells = self.start_shells()
         branches = [self.start_branch(branch) for branch in self.session["branches"]]
-        self.watched = shells_here()
+        self.watched = find_shells()
         receivers = [self.start_end(flow, "receive") for flow in self.session["flows"]]
         senders = [self.start_end(flow, "send") for flow in self.session["flows"]]
         for end in (*receivers, *senders):
             self.expect_ready(end)
         origin_ns = self.origin_ns()
-        with os.fdopen(self.session["told"], "w") as told:
-            told.write(f"{origin_ns}\n")
+        with os.fdopen(self.session["start_descriptor"], "w") as pipe:
+            pipe.write(f"{origin_ns}\n")
         for end in (*receivers, *senders):
             assert end.stdin is not None
             end.stdin.write(f"{origin_ns}\n".encode())
             end.stdin.close()
-        said = [self.wait(end, origin_ns) for end in (*senders, *receivers)]
+        stderrs = [self.wait(end, origin_ns) for end in (*senders, *receivers)]
         for shell in (*reversed(branches), shells):
             self.end_shell(shell)
         return {
             "origin_ns": origin_ns,
             "origin_epoch_ns": origin_ns + time.time_ns() - time.monotonic_ns(),
-            "senders": said[: len(senders)],
+            "senders": stderrs[: len(senders)],
         }
 
     def prepare(self) -> None:
@@ -106,7 +106,7 @@ class Run:
         for program in self.session["programs"]:
             preparation.make_setuid(self.private, Path(program))
         preparation.call("cc", "-O2", "-pthread", "-o", self.traffic, preparation.SOURCES / "traffic.c")
-        keep_up()
+        raise_priority()
 
     def start_shells(self) -> subprocess.Popen[bytes]:
         """Start the chain of shells; return the outermost once every level has started."""
@@ -208,7 +208,7 @@ class Run:
         )
 
     def environment(self, flow: SessionFlow, role: Role) -> dict[str, str]:
-        """Return a flow's end's environment variables besides this process's own."""
+        """Return environment variables for a flow's end in addition to those of this process."""
         del flow, role
         return {}
 
@@ -222,7 +222,7 @@ class Run:
     def origin_ns(self) -> int:
         """Return the run's start on the monotonic clock: ``lead_ns`` into the aligned traces, else soon."""
         soon = time.monotonic_ns() + round(self.session["start_s"] * 1e9)
-        begins = [wait_until_begun(Path(log)) for log in self.session["aligned"]]
+        begins = [wait_for_begin(Path(log)) for log in self.session["aligned"]]
         if not begins:
             return soon
         origin = max(begins) + self.session["lead_ns"]
@@ -236,17 +236,17 @@ class Run:
         ended = os.pidfd_open(end.pid)
         ready, _, _ = select.select([ended, *self.watched], [], [], max(0, limit_s))
         os.close(ended)
-        # A shell that ends takes others along, in either direction, so several may have ended by now.
-        if gone := sorted({self.watched[shell] for shell in self.watched if shell in ready}):
-            raise RuntimeError(f"{', '.join(gone)}: killed, or ended before the run did")
+        # A shell that ends also ends its neighbours, so several may have ended by now.
+        if ended_shells := sorted({self.watched[shell] for shell in self.watched if shell in ready}):
+            raise RuntimeError(f"{', '.join(ended_shells)}: killed, or ended before the run did")
         if not ready:
             raise TooSlowError(f"a flow's end did not stop within {GRACE_S:g} s")
         end.stdin = None
         _, stderr = end.communicate()
-        said = stderr.decode(errors="replace").strip()
+        message = stderr.decode(errors="replace").strip()
         if end.returncode:
-            raise RuntimeError(said or f"a flow's end {left(end.returncode)}")
-        return said
+            raise RuntimeError(message or f"a flow's end {describe_exit(end.returncode)}")
+        return message
 
     def end_shell(self, shell: subprocess.Popen[bytes]) -> None:
         """End a shell by ending its command."""
@@ -254,22 +254,22 @@ class Run:
             _, stderr = shell.communicate(timeout=GRACE_S)
         except subprocess.TimeoutExpired:
             raise TooSlowError(f"a shell did not stop within {GRACE_S:g} s") from None
-        if shell.returncode not in (0, LATE):
+        if shell.returncode not in (0, EXIT_LATE):
             why = "; ".join(stderr.decode(errors="replace").strip().splitlines())
-            raise RuntimeError(f"a shell failed: {why or f'it {left(shell.returncode)}'}")
+            raise RuntimeError(f"a shell failed: {why or f'it {describe_exit(shell.returncode)}'}")
 
 
-def shells_here() -> dict[int, str]:
+def find_shells() -> dict[int, str]:
     """Return the names of all shells in this PID namespace, by a descriptor of their process."""
-    found = {}
+    names = {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if entry.name.isdigit() and (name := (entry / "comm").read_text().strip()).startswith("mm-"):
-                found[os.pidfd_open(int(entry.name))] = name
-    return found
+                names[os.pidfd_open(int(entry.name))] = name
+    return names
 
 
-def keep_up() -> None:
+def raise_priority() -> None:
     """Take real-time priority, which children inherit, so that shells and flows wake on time."""
     with contextlib.suppress(PermissionError):  # in an unprivileged container
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))

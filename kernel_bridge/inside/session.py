@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict
 
 Role = Literal["send", "receive"]
 MARKS = ".marks"
-"""Suffix of the file, beside a queue's log, with the number of packets that the queue marked."""
+"""Suffix of the file with the number of packets that a queue marked, next to the queue's log."""
 
 
 class Server(TypedDict):
@@ -22,7 +22,7 @@ class Server(TypedDict):
 class CommandSession(TypedDict):
     """A command inside shells, for `kernel_bridge.inside.shelled_command`."""
 
-    private: str  # mount point for the session's own programs
+    private: str  # mount point for the session's programs
     folder: str  # working directory of the command
     uid: int
     gid: int
@@ -81,12 +81,12 @@ class Wire(TypedDict):
 class RunSession(TypedDict):
     """A run, for `kernel_bridge.inside.scenario`."""
 
-    private: str  # mount point for the run's own programs
+    private: str  # mount point for the run's programs
     programs: list[str]  # the shells' programs, to copy there and make setuid root
     iptables: bool  # whether the shells start iptables
     folder: str  # working directory of the shells
     result: str  # file for the `RunResult`
-    told: int  # descriptor to which the run's start is written
+    start_descriptor: int  # descriptor to which the run's start is written
     uid: int
     gid: int
     env: dict[str, str]  # the shells' environment

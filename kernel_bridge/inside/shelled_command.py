@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from leogym.kernel_bridge.inside.ending import FAILED, explained
+from leogym.kernel_bridge.inside.ending import EXIT_FAILED, explain_error
 from leogym.kernel_bridge.inside.preparation import (
     make_forwarding,
     make_setuid,
@@ -50,8 +50,8 @@ def main() -> int:
             )
             wait_until_listening(process, server["command"][0], server["port"])
     except (OSError, subprocess.CalledProcessError, RuntimeError) as error:
-        print(explained(error), file=sys.stderr)
-        return FAILED
+        print(explain_error(error), file=sys.stderr)
+        return EXIT_FAILED
     return subprocess.run(session["command"], check=False, **as_user).returncode
 
 

@@ -4,12 +4,12 @@ A link from a level to the one outside it is a pair of devices. Its data passes,
 
 - netem: the propagation delay. Equal delays keep packets in order. It comes before the queue, so that the
   sender's stack does not learn of drops at once; the RTT is the same either way.
-- tbf: the capacity, with the link's queue inside. A bucket smaller than two packets splits the segments that
-  the sender's stack passes on as one, as hardware would. Before a larger bucket, a second tbf only splits:
-  otherwise a queue would count up to 45 packets as one.
+- tbf: the capacity, with the link's queue inside. A bucket smaller than two packets splits the large
+  segments of the sender's stack, as hardware would. Before a larger bucket, a second tbf only splits.
+  Otherwise a queue would count up to 45 packets as one.
 
-A link with random loss passes a namespace of its own, which drops packets after the queue (`lose.c`): those
-that the simulator's link loses, by their index in the order in which they leave the queue.
+A link with random loss passes an extra namespace, which drops packets after the queue (`lose.c`). It drops
+the same packets as the simulator's link, by their index in the order in which they leave the queue.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from leogym.kernel_bridge.inside.session import Wire
 NAMESPACES = "/run/netns"
 PROGRAMS = "/run/programs"  # a BPF file system, not /sys/fs/bpf: ip mounts another /sys in each namespace
 CLSACT = "ffff"  # handle of the discipline to which programs are attached
-ENDLESS, ENDLESS_BYTES = 1_000_000, 1_000_000_000  # packets and bytes that no path here exceeds
-AT_ONCE = "100gbit"  # rate of a tbf that only splits segments
+UNLIMITED_PACKETS, UNLIMITED_BYTES = 1_000_000, 1_000_000_000  # packets and bytes that no path here exceeds
+UNLIMITED_RATE = "100gbit"  # rate of a tbf that only splits segments
 OUTER, INNER = 1, 2  # the last address byte of a pair's ends
 
 
@@ -83,7 +83,7 @@ class Wires:
             out, _, first = self._pair(name, lossy, own)
             lossy_out, back, second = self._pair(lossy, beyond, own)
             program = f"{PROGRAMS}/{lossy}"
-            call("lose", program, given="".join(f"{packet}\n" for packet in wire["losses"]))
+            call("lose", program, stdin="".join(f"{packet}\n" for packet in wire["losses"]))
             self._qdisc(lossy, lossy_out, "clsact")
             self._lines.append(
                 ("tc", lossy, f"filter add dev {lossy_out} egress bpf direct-action object-pinned {program}")
@@ -94,15 +94,15 @@ class Wires:
             out, back, hop = self._pair(name, beyond, own)
             hops = [hop]
         for space, device in ((beyond, back), (name, out)):
-            delay = f"netem limit {ENDLESS} delay {wire['delay_us']}us"
+            delay = f"netem limit {UNLIMITED_PACKETS} delay {wire['delay_us']}us"
             self._qdisc(space, device, "root handle 1:", delay)
         if (capacity := wire["capacity"]) is not None:
             parent = "1:1"
             if capacity["burst_bytes"] > capacity["apart_bytes"]:
-                apart = f"tbf rate {AT_ONCE} burst {capacity['apart_bytes']} limit {ENDLESS_BYTES}"
+                apart = f"tbf rate {UNLIMITED_RATE} burst {capacity['apart_bytes']} limit {UNLIMITED_BYTES}"
                 self._qdisc(name, out, f"parent {parent} handle 4:", apart)
                 parent = "4:1"
-            bucket = f"burst {capacity['burst_bytes']} limit {ENDLESS_BYTES}"
+            bucket = f"burst {capacity['burst_bytes']} limit {UNLIMITED_BYTES}"
             self._qdisc(
                 name, out, f"parent {parent} handle 2:", f"tbf rate {capacity['rate_bps']}bit {bucket}"
             )
@@ -151,15 +151,15 @@ class Wires:
     def _ip(self, space: str, line: str) -> None:
         self._lines.append(("ip", space, line))
 
-    def _qdisc(self, space: str, device: str, where: str, what: str = "") -> None:
-        self._lines.append(("tc", space, f"qdisc add dev {device} {where} {what}"))
+    def _qdisc(self, space: str, device: str, where: str, discipline: str = "") -> None:
+        self._lines.append(("tc", space, f"qdisc add dev {device} {where} {discipline}"))
 
     def _carry_out(self) -> None:
         """Run the commands, with one process for consecutive commands in one namespace."""
         for (program, space), lines in itertools.groupby(self._lines, lambda line: line[:2]):
             within = ["-n", space] if space else []
             batch = "".join(f"{line}\n" for _, _, line in lines)
-            call(program, *within, "-batch", "-", given=batch)
+            call(program, *within, "-batch", "-", stdin=batch)
         self._lines.clear()
 
 

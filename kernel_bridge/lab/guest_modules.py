@@ -35,7 +35,7 @@ for source, name, out in json.load(sys.stdin):
 """
 
 
-def imported(programs: Sequence[str] = PROGRAMS) -> tuple[list[Path], list[Path]]:
+def find_modules(programs: Sequence[str] = PROGRAMS) -> tuple[list[Path], list[Path]]:
     """Return the files that a fresh interpreter without site-packages imports for ``programs``.
 
     Returns:
@@ -49,21 +49,21 @@ def imported(programs: Sequence[str] = PROGRAMS) -> tuple[list[Path], list[Path]
     if done.returncode:
         raise RuntimeError(f"lab: the guest's modules: {done.stderr.strip().splitlines()[-1]}")
     paths = sorted({LIBRARY / "site.py", *map(Path, done.stdout.splitlines())})
-    project = [path for path in paths if _is_ours(path)]
+    project = [path for path in paths if _is_project_file(path)]
     library = [path for path in paths if path.is_relative_to(LIBRARY) and path.suffix in (".py", ".so")]
     return [path for path in library if path not in project], project
 
 
-def compiled(modules: Sequence[Path]) -> dict[Path, bytes]:
-    """Return the modules' byte code by the path of the source, with which the guest does not compare it.
+def compile_modules(modules: Sequence[Path]) -> dict[Path, bytes]:
+    """Return the modules' byte code by the path of the source; the guest does not compare the two.
 
-    A fresh interpreter compiles them, so that the same modules give the same bytes: one with more imports
-    shares more strings and writes them differently.
+    A fresh interpreter compiles them, so that the same modules give the same bytes. An interpreter with more
+    imports shares more strings and writes them differently.
     """
     with tempfile.TemporaryDirectory() as folder:
         named = {path: Path(folder) / str(number) for number, path in enumerate(modules)}
-        told = json.dumps([(str(path), str(_in_guest(path)), str(out)) for path, out in named.items()])
-        subprocess.run(_fresh("-c", _COMPILE), input=told.encode(), check=True)
+        request = json.dumps([(str(path), str(_in_guest(path)), str(out)) for path, out in named.items()])
+        subprocess.run(_fresh("-c", _COMPILE), input=request.encode(), check=True)
         return {path: out.read_bytes() for path, out in named.items()}
 
 
@@ -84,11 +84,11 @@ def source(name: str) -> Path:
 
 def _in_guest(path: Path) -> Path:
     """Return a module's path in the guest, whose interpreter expects its library at the path on the host."""
-    return _IN_GUEST / path.relative_to(PROJECT) if _is_ours(path) else path
+    return _IN_GUEST / path.relative_to(PROJECT) if _is_project_file(path) else path
 
 
-def _is_ours(path: Path) -> bool:
-    """Return whether a module is this project's; its wheel may be installed within Python's library."""
+def _is_project_file(path: Path) -> bool:
+    """Return whether a module belongs to this project; its wheel may lie within Python's library."""
     return path.is_relative_to(PROJECT / "leogym")
 
 

@@ -1,4 +1,4 @@
-"""Build the guest's image (kernel, modules, programs) and keep it under the hash of its content."""
+"""Build the guest's image (kernel, modules, programs) and store it under the hash of its content."""
 
 import hashlib
 import json
@@ -57,8 +57,8 @@ class Image:
 
 
 @dataclass(frozen=True)
-class Given:
-    """A kernel that the user names."""
+class OwnKernel:
+    """A kernel that the user provides."""
 
     kernel: Path
     modules: Path  # `lib/modules/VERSION`
@@ -78,12 +78,12 @@ def latest() -> Image:
         InputError: there is no image, or this project has changed since.
     """
     try:
-        found = _load(cache() / (cache() / "latest").read_text().strip())
+        image = _load(cache() / (cache() / "latest").read_text().strip())
     except OSError:
         raise InputError(f"lab: no image yet: {BUILD}") from None
-    if found.manifest.get("project_sha256") != _project(found.manifest["files"]):
+    if image.manifest.get("project_sha256") != _project(image.manifest["files"]):
         raise InputError(f"lab: the project has changed since its image: {BUILD}")
-    return found
+    return image
 
 
 def folders() -> list[Path]:
@@ -92,24 +92,24 @@ def folders() -> list[Path]:
         last = (cache() / "latest").read_text().strip()
     except OSError:
         last = ""
-    found = [path for path in cache().glob("*") if _NAME.fullmatch(path.name)]
-    return sorted(found, key=lambda path: (path.name == last, path.name))
+    paths = [path for path in cache().glob("*") if _NAME.fullmatch(path.name)]
+    return sorted(paths, key=lambda path: (path.name == last, path.name))
 
 
-def remove_all_but(kept: Iterable[Path]) -> tuple[int, int]:
-    """Remove images; return their number and size in bytes."""
-    gone = [path for path in folders() if path not in set(kept)]
-    size = sum(file.stat().st_size for path in gone for file in path.glob("*"))
-    for path in gone:
+def remove_others(kept_folders: Iterable[Path]) -> tuple[int, int]:
+    """Remove all images but ``kept_folders``; return the number and size in bytes of removed images."""
+    removed = [path for path in folders() if path not in set(kept_folders)]
+    size = sum(file.stat().st_size for path in removed for file in path.glob("*"))
+    for path in removed:
         shutil.rmtree(path, ignore_errors=True)
-    return len(gone), size
+    return len(removed), size
 
 
-def build(given: Given | None = None) -> Image:
+def build(own_kernel: OwnKernel | None = None) -> Image:
     """Build the image, or reuse one with the same content; the default kernel is the distribution's.
 
     Raises:
-        InputError: something that the image needs is missing.
+        InputError: the machine lacks something for the image.
     """
     if platform.machine() != "x86_64":
         raise InputError(
@@ -117,7 +117,7 @@ def build(given: Given | None = None) -> Image:
         )
     folder = cache()
     folder.mkdir(parents=True, exist_ok=True)
-    kernel, modules, shell, sources = _kernel(given, folder)
+    kernel, modules, shell, sources = _kernel(own_kernel, folder)
     files = {f"modules/{name}.ko": File(data) for name, data in modules.items()}
     files["modules/order"] = File("".join(f"{name}\n" for name in modules).encode())
     files["bin/busybox"] = File(shell, 0o755)
@@ -125,7 +125,7 @@ def build(given: Given | None = None) -> Image:
     files["etc/passwd"] = File(b"root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")
     files["etc/group"] = File(b"root:x:0:\nnogroup:x:65534:\n")
     files |= _programs(folder)
-    library, project = guest_modules.imported()
+    library, project = guest_modules.find_modules()
     files |= _python(library, project)
     folders = dict.fromkeys(("proc", "sys", "dev", "run", "etc", "root", "var"), 0o755) | {"tmp": 0o1777}
     unpacked = archive(files, folders)
@@ -140,7 +140,7 @@ def build(given: Given | None = None) -> Image:
             "bbr": bbr_version(modules.get("tcp_bbr", b"")),
             "files": {name: len(file.data) for name, file in sorted(files.items())},
         }
-        _keep(place, {"kernel": kernel, "initramfs": unpacked}, manifest)
+        _store(place, {"kernel": kernel, "initramfs": unpacked}, manifest)
     (folder / "latest").write_text(f"{place.name}\n")
     return _load(place)
 
@@ -149,7 +149,7 @@ def _load(folder: Path) -> Image:
     return Image(folder / "kernel", folder / "initramfs", json.loads((folder / "manifest.json").read_text()))
 
 
-def _keep(place: Path, parts: Mapping[str, bytes], manifest: Mapping[str, object]) -> None:
+def _store(place: Path, parts: Mapping[str, bytes], manifest: Mapping[str, object]) -> None:
     """Create the image's folder atomically."""
     with tempfile.TemporaryDirectory(dir=place.parent) as temporary:
         inner = Path(temporary) / "image"
@@ -161,14 +161,21 @@ def _keep(place: Path, parts: Mapping[str, bytes], manifest: Mapping[str, object
         inner.rename(place)
 
 
-def _kernel(given: Given | None, folder: Path) -> tuple[bytes, dict[str, bytes], bytes, dict[str, object]]:
+def _kernel(
+    own_kernel: OwnKernel | None, folder: Path
+) -> tuple[bytes, dict[str, bytes], bytes, dict[str, object]]:
     """Return kernel, modules, shell and their versions."""
-    if given is not None:
+    if own_kernel is not None:
         try:
-            kernel, shell = given.kernel.read_bytes(), given.shell.read_bytes()
+            kernel, shell = own_kernel.kernel.read_bytes(), own_kernel.shell.read_bytes()
         except OSError as error:
             raise InputError(f"{error.filename}: lab: cannot be read: {error.strerror}") from None
-        return uncompressed(kernel), with_dependencies(given.modules), shell, {"kernel": given.modules.name}
+        return (
+            uncompressed(kernel),
+            with_dependencies(own_kernel.modules),
+            shell,
+            {"kernel": own_kernel.modules.name},
+        )
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         packages = Packages(folder / "apt")
         name = packages.current_kernel()
@@ -183,7 +190,13 @@ def _kernel(given: Given | None, folder: Path) -> tuple[bytes, dict[str, bytes],
 
 
 def uncompressed(kernel: bytes) -> bytes:
-    """Return the ELF file inside a bzImage, which boots without unpacking; return other kernels unchanged."""
+    """Return the ELF file inside a bzImage, which boots without unpacking; return other kernels unchanged.
+
+    Raises:
+        InputError: only zstd can unpack the kernel, and it is not installed.
+    """
+    if kernel.startswith(b"\x7fELF"):
+        return kernel
     for magic, unpack in ((b"\xfd7zXZ\0", _unxz), (b"\x1f\x8b\x08", _gunzip), (b"\x28\xb5\x2f\xfd", _unzstd)):
         position = kernel.find(magic)
         while position >= 0:
@@ -200,15 +213,15 @@ def has_types(kernel: bytes) -> bool:
 
 
 def bbr_version(module: bytes) -> int:
-    """Return the version in the section ``.modinfo`` of tcp_bbr; Linux's own names none, and is 1."""
-    found = re.search(rb"\0version=(\d+)\0", module)
-    return int(found[1]) if found else 1
+    """Return the version in the section ``.modinfo`` of tcp_bbr; Linux's module has none, which means 1."""
+    match = re.search(rb"\0version=(\d+)\0", module)
+    return int(match[1]) if match else 1
 
 
 def _unzstd(data: bytes) -> bytes:
-    # Python 3.11 has no zstd. The loader's rest follows, at which the program complains.
+    # Python 3.11 has no zstd. The rest of the loader follows the data and makes the program complain.
     if (program := shutil.which("zstd")) is None:
-        return b""
+        raise InputError("lab: zstd, which unpacks this kernel, is not installed: scripts/lab.sh installs it")
     return subprocess.run([program, "-dcq"], input=data, capture_output=True, check=False).stdout
 
 
@@ -227,17 +240,17 @@ def _gunzip(data: bytes) -> bytes:
 
 
 def _programs(folder: Path) -> dict[str, File]:
-    found: dict[str, File] = {}
+    programs: dict[str, File] = {}
     for name in _SYSTEM_PROGRAMS:
         place = shutil.which(name, path=_PATH)
         if place is None:
             raise InputError(f"lab: {name} is not installed: install iproute2 and util-linux")
-        found |= with_libraries(Path(place), f"bin/{name}")
+        programs |= with_libraries(Path(place), f"bin/{name}")
     for own in _own_programs():
-        found |= with_libraries(own, f"bin/{own.name}")
+        programs |= with_libraries(own, f"bin/{own.name}")
     for source in _C_SOURCES:
-        found[f"bin/{source.stem}"] = File(_compile(source, folder), 0o755)
-    return found
+        programs[f"bin/{source.stem}"] = File(_compile(source, folder), 0o755)
+    return programs
 
 
 def _compile(source: Path, folder: Path) -> bytes:
@@ -254,14 +267,14 @@ def _compile(source: Path, folder: Path) -> bytes:
 
 
 def _own_programs() -> list[Path]:
-    """Return the project's programs that are built."""
+    """Return the installed programs of this project."""
     bridge = bridge_process.program()
     places = [Path(sys.executable).with_name(MM_LEO), *([Path(bridge)] if bridge is not None else [])]
     return [place for place in places if place.exists()]
 
 
 def _project(files: Iterable[str]) -> str | None:
-    """Return the hash of this project's parts in an image with these files; None if a part is gone."""
+    """Return the hash of this project's parts in an image with these files; None if a part is missing."""
     modules = sorted(guest_modules.source(name) for name in files if guest_modules.is_project(name))
     try:
         parts = [path.read_bytes() for path in (*modules, *_C_SOURCES, _INIT, *_own_programs())]
@@ -272,18 +285,18 @@ def _project(files: Iterable[str]) -> str | None:
 
 def with_libraries(program: Path, name: str) -> dict[str, File]:
     """Return a program, as ``name``, and its shared libraries."""
-    found = {name: File(program.read_bytes(), 0o755)}
-    told = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
-    for match in re.finditer(r"(/\S+) \(0x", told):
-        found[match[1].lstrip("/")] = File(Path(match[1]).read_bytes(), 0o755)
-    return found
+    files = {name: File(program.read_bytes(), 0o755)}
+    listing = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
+    for match in re.finditer(r"(/\S+) \(0x", listing):
+        files[match[1].lstrip("/")] = File(Path(match[1]).read_bytes(), 0o755)
+    return files
 
 
 def _python(library: Iterable[Path], project: Iterable[Path]) -> dict[str, File]:
-    found = with_libraries(Path(os.path.realpath(sys.executable)), "bin/python3")
+    files = with_libraries(Path(os.path.realpath(sys.executable)), "bin/python3")
     for path in (path for path in library if path.suffix == ".so"):
-        found |= with_libraries(path, str(path).lstrip("/"))
+        files |= with_libraries(path, str(path).lstrip("/"))
     sources = [*(path for path in library if path.suffix == ".py"), *project]
-    for path, code in guest_modules.compiled(sources).items():
-        found[guest_modules.name(path)] = File(code)
-    return found
+    for path, code in guest_modules.compile_modules(sources).items():
+        files[guest_modules.name(path)] = File(code)
+    return files

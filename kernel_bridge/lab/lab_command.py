@@ -70,8 +70,8 @@ def _check() -> list[str]:
     if lack is not None:
         return [lack]
     built = image.latest()
-    theirs = ", ".join(virtual_run.of_kernel(built))
-    return [f"lab: ready: Linux {built.manifest['kernel']}, schemes {theirs}"]
+    schemes = ", ".join(virtual_run.kernel_schemes(built))
+    return [f"lab: ready: Linux {built.manifest['kernel']}, schemes {schemes}"]
 
 
 def _build(options: argparse.Namespace) -> list[str]:
@@ -79,17 +79,17 @@ def _build(options: argparse.Namespace) -> list[str]:
     if any(named) and not all(named):
         raise InputError("lab build: give all of --kernel, --modules and --shell, or none")
     before = image.folders()[-1:]
-    built = image.build(image.Given(*named) if all(named) else None)
+    built = image.build(image.OwnKernel(*named) if all(named) else None)
     try:
         machine.ready(built)
     except machine.GuestError as error:
         raise InputError(str(error)) from None
     size = built.initramfs.stat().st_size / 1e6
-    told = [f"lab: Linux {built.manifest['kernel']}, {size:.0f} MB: {built.initramfs.parent}"]
-    number, freed = image.remove_all_but([*before, built.initramfs.parent])
+    lines = [f"lab: Linux {built.manifest['kernel']}, {size:.0f} MB: {built.initramfs.parent}"]
+    number, freed = image.remove_others([*before, built.initramfs.parent])
     if number:
-        told.append(f"lab: removed older images: {number}, {freed / 1e6:.0f} MB; the previous one is kept")
-    return told
+        lines.append(f"lab: removed older images: {number}, {freed / 1e6:.0f} MB; the previous one is kept")
+    return lines
 
 
 def _run(options: argparse.Namespace) -> list[str]:
@@ -108,14 +108,14 @@ def _run(options: argparse.Namespace) -> list[str]:
     return [json.dumps(flow) for flow in log.flows]
 
 
-def _show(told: Mapping[str, object]) -> None:
-    if sys.stderr.isatty() and told["event"] == "running":
-        print(f"\r{told['run_s']:g} of {told['duration_s']:g} s", end="", file=sys.stderr)
+def _show(event: Mapping[str, object]) -> None:
+    if sys.stderr.isatty() and event["event"] == "running":
+        print(f"\r{event['run_s']:g} of {event['duration_s']:g} s", end="", file=sys.stderr)
 
 
 def _write(folder: Path, log: Measurement, described: scenario.Scenario) -> None:
     output_folder.make(folder)
-    told = {
+    record = {
         "scenario": described.model_dump(mode="json"),
         "image": {name: value for name, value in image.latest().manifest.items() if name != "files"},
         "flows": log.flows,
@@ -123,6 +123,6 @@ def _write(folder: Path, log: Measurement, described: scenario.Scenario) -> None
         "link_names": log.link_names,
         "invalid": log.invalid,
     }
-    write_atomically(folder / "run.json", json.dumps(told, indent=1).encode())
+    write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())
     for name, series in (("flows", log.flow_series), ("links", log.link_series)):
         pl.DataFrame(series).write_parquet(folder / f"{name}.parquet")

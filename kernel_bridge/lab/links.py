@@ -1,4 +1,4 @@
-"""Links inside the guest: Linux's own queueing disciplines, or mm-leo if a link varies.
+"""Links inside the guest: Linux's queueing disciplines, or mm-leo if a link varies.
 
 Shells and wires cannot be mixed, so a run with a path trace uses mm-leo for all links.
 """
@@ -26,7 +26,7 @@ WIRE = "wire"
 ETHERNET_BYTES = 14
 FRAME_BYTES = PACKET_BYTES + ETHERNET_BYTES
 """The size that Linux's queueing disciplines count for a packet on an Ethernet device."""
-LEAST_BYTES = 60  # the smallest packet, which bounds the number of packets in a run
+MIN_PACKET_BYTES = 60  # the smallest packet, which bounds the number of packets in a run
 BURST_BYTES = 3000
 """Size of a token bucket that splits larger segments: below two frames, but large enough to lose no token if
 a timer is a few instructions late."""
@@ -65,7 +65,7 @@ class LeoInGuest(LeoLinks):
     name = NAME
 
     def missing(self) -> str | None:
-        """Return in one line what this machine lacks, or None."""
+        """Return one line about the first thing that this machine lacks, or None."""
         if (lack := missing()) is not None:
             return lack
         if f"bin/{image.MM_LEO}" not in image.latest().manifest["files"]:
@@ -74,13 +74,13 @@ class LeoInGuest(LeoLinks):
         return None
 
     def programs(self) -> list[Path]:
-        """Return mm-leo's name, because the guest has its own copy."""
+        """Return mm-leo's name, because the guest has a copy."""
         return [Path(image.MM_LEO)]
 
     def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
         """Write a link's path trace; return its shells."""
-        found = super().link(plan, link, folders)
-        return LinkShells([_sleeping(command) for command in found.commands], found.logs)
+        shells = super().link(plan, link, folders)
+        return LinkShells([_sleeping(command) for command in shells.commands], shells.logs)
 
     def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
         """Return the shell that delays by ``delay_ns`` each way."""
@@ -88,16 +88,16 @@ class LeoInGuest(LeoLinks):
 
 
 class Wires:
-    """Linux's own queueing disciplines; see `kernel_bridge.inside.wires`."""
+    """Linux's queueing disciplines; see `kernel_bridge.inside.wires`."""
 
     name = NAME
 
     def missing(self) -> str | None:
-        """Return in one line what this machine lacks, or None."""
+        """Return one line about the first thing that this machine lacks, or None."""
         return missing()
 
     def programs(self) -> list[Path]:
-        """Return no programs: the guest has its own."""
+        """Return no programs, because the guest has them."""
         return []
 
     def check(self, plan: Plan, link: PlannedLink) -> None:
@@ -130,21 +130,21 @@ class Wires:
         return [WIRE, json.dumps(wire)]
 
     def events(self, link: PlannedLink, shells: LinkShells, origin: Origin, duration_ns: int) -> LinkEvents:
-        """Read the samples of the counters; events between two samples get the later one's time."""
+        """Read the samples of the counters; events between two samples get the time of the later sample."""
         samples = np.fromfile(shells.logs[0], dtype=_SAMPLE)
         at_ns = samples["time_ns"] - origin.monotonic_ns
-        left, dropped = _new(samples["packets"]), _new(samples["drops"])
-        arrived = _new(samples["packets"] + samples["drops"] + samples["queued"])
-        departure_ns = np.repeat(at_ns, left)
+        departed, dropped = _increments(samples["packets"]), _increments(samples["drops"])
+        arrived = _increments(samples["packets"] + samples["drops"] + samples["queued"])
+        departure_ns = np.repeat(at_ns, departed)
         lost_at, lost = at_ns[:0], at_ns[:0]
         if len(shells.logs) > 1:
             losses = np.fromfile(shells.logs[1], dtype=_SAMPLE)
-            lost = _new(losses["drops"])
+            lost = _increments(losses["drops"])
             lost_at = losses["time_ns"] - origin.monotonic_ns
         # Lost packets have left the queue, too.
-        delivered = np.maximum(left - lost, 0) if len(lost) else left
+        delivered = np.maximum(departed - lost, 0) if len(lost) else departed
         with np.errstate(divide="ignore", invalid="ignore"):
-            size = np.nan_to_num(_new(samples["bytes"]) / left).astype(np.int64) - ETHERNET_BYTES
+            size = np.nan_to_num(_increments(samples["bytes"]) / departed).astype(np.int64) - ETHERNET_BYTES
         return LinkEvents(
             arrival_ns=np.repeat(at_ns, np.maximum(arrived, 0)),
             departure_ns=np.repeat(at_ns, delivered) if len(lost) else departure_ns,
@@ -198,7 +198,7 @@ def _knobs(queue: Queue, where: str) -> Iterator[str]:
 
 
 def missing() -> str | None:
-    """Return in one line what this machine lacks, or None."""
+    """Return one line about the first thing that this machine lacks, or None."""
     if (lack := qemu.missing()) is not None:
         return lack
     try:
@@ -215,7 +215,7 @@ def _sleeping(command: Any) -> list[str]:
 def _losses(link: PlannedLink, duration_ns: int) -> list[int]:
     """Return the indices, from 0, of lost packets among those that leave the queue, as in the simulator."""
     assert link.spec.rate_mbps is not None
-    most = link.spec.rate_mbps * 1e6 * duration_ns / NS_PER_S / (8 * LEAST_BYTES)
+    most = link.spec.rate_mbps * 1e6 * duration_ns / NS_PER_S / (8 * MIN_PACKET_BYTES)
     return leosim.losses(link.spec.loss, link.seed, int(most) + 1)
 
 
@@ -224,6 +224,6 @@ def _delay_us(delay_ns: int) -> float:
     return max(1.0, delay_ns / 1e3)
 
 
-def _new(count: NDArray[np.int64]) -> NDArray[np.int64]:
+def _increments(count: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return a counter's increase up to each of its samples."""
     return np.diff(count, prepend=0)

@@ -5,9 +5,11 @@ An image boots once. When the guest is ready for a job it stops and is saved; ea
 
 import hashlib
 import json
+import mmap
 import os
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,16 +20,20 @@ from pathlib import Path
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.host.namespaces import FOLDERS, PREFIX
 from leogym.kernel_bridge.inside.session import GuestJob, GuestJobResult
-from leogym.kernel_bridge.lab import instruction_count, qemu
+from leogym.kernel_bridge.lab import qemu
 from leogym.kernel_bridge.lab.image import Image
 from leogym.kernel_bridge.lab.initramfs import File
 from leogym.kernel_bridge.lab.qemu import Guest, GuestError
 from leogym.kernel_bridge.runner.stop import Stop
 
-_LEAST_WALL_S = 120.0  # wall time for a job's start and end on a busy machine
+_MIN_WALL_LIMIT_S = 120.0  # wall time for a job's start and end on a busy machine
 _WALL_PER_VIRTUAL_S = 60.0
-_LOOK_S = 0.25
-_LEAST_FREE_BYTES = 1 << 20
+_POLL_INTERVAL_S = 0.25
+_MIN_FREE_BYTES = 1 << 20
+_COUNT_SECTION = b"\x0ctimer/icount\x00\x00\x00\x01"
+"""Length and name of the section in QEMU's migration stream (7.2 to 10.0), and its version."""
+_BIAS_AND_COUNT = struct.Struct(">qq")
+_MAX_COUNT = 2**31 - 1
 
 Progress = Callable[[Mapping[str, object]], None]
 
@@ -66,15 +72,15 @@ def run(
         StoppedError: ``stop`` was used.
     """
     stop = stop or Stop()
-    kept = ready(image, stop)
+    snapshot = ready(image, stop)
     with _folder() as folder:
         file = folder / "job"
         _write(file, _encode(job, seed))
-        guest = Guest(image, folder, seed=seed, job=file, kept=kept)
+        guest = Guest(image, folder, seed=seed, job=file, snapshot=snapshot)
         try:
             with stop.by(guest.kill):
                 guest.resume()
-                _wait(guest, job.wall_s or _LEAST_WALL_S + _WALL_PER_VIRTUAL_S * job.virtual_s, progress)
+                _wait(guest, job.wall_s or _MIN_WALL_LIMIT_S + _WALL_PER_VIRTUAL_S * job.virtual_s, progress)
         finally:
             guest.stop()
         return _decode(folder / "result", guest.serial)
@@ -101,13 +107,33 @@ def ready(image: Image, stop: Stop | None = None) -> Path:
         temporary = place.with_name(f"{place.name}.{os.getpid()}")
         try:
             with (stop or Stop()).by(guest.kill):
-                guest.keep(temporary)
-            instruction_count.restart(temporary)
+                guest.save(temporary)
+            restart_count(temporary)
             temporary.rename(place)
         finally:
             guest.stop()
             temporary.unlink(missing_ok=True)
     return place
+
+
+def restart_count(file: Path) -> None:
+    """Move a saved guest's count of instructions into its bias if record mode could not resume it.
+
+    QEMU's record mode counts from 0 and keeps the distance to the guest's count in 32 bits with a sign. It
+    aborts if that is negative, so it cannot resume a guest saved after 2^31 instructions, as Linux 6.12 is
+    after its boot. Virtual time is the sum of count and bias, so this does not change the clock.
+
+    Raises:
+        ValueError: the file has no count, or more than one.
+    """
+    with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 0) as stream:
+        start = stream.find(_COUNT_SECTION)
+        if start < 0 or stream.find(_COUNT_SECTION, start + 1) >= 0:
+            raise ValueError(f"{file}: not one count of instructions")
+        at = start + len(_COUNT_SECTION)
+        bias, count = _BIAS_AND_COUNT.unpack_from(stream, at)
+        if count > _MAX_COUNT:
+            _BIAS_AND_COUNT.pack_into(stream, at, bias + count, 0)
 
 
 @contextmanager
@@ -136,20 +162,24 @@ def _wait(guest: Guest, limit_s: float, progress: Progress | None) -> None:
     with (guest.folder / "progress").open() as lines:
         while True:
             try:
-                status = guest.process.wait(_LOOK_S)
+                status = guest.process.wait(_POLL_INTERVAL_S)
                 break
             except subprocess.TimeoutExpired:
-                waited += _LOOK_S
+                waited += _POLL_INTERVAL_S
                 _pass_on(lines.readlines(), progress)
             if _is_full(guest.folder):
-                raise GuestError(f"lab: the guest cannot continue: {_last(guest.serial)}: {guest.serial}")
+                raise GuestError(
+                    f"lab: the guest cannot continue: {_last_cause(guest.serial)}: {guest.serial}"
+                )
             if waited > limit_s:
-                why = _last(guest.serial)
+                why = _last_cause(guest.serial)
                 raise GuestError(f"lab: the guest was not done after {limit_s:.0f} s: {why}: {guest.serial}")
         _pass_on(lines.readlines(), progress)
     if status:
-        said = (guest.folder / "qemu.log").read_text(errors="replace").strip().splitlines()
-        raise GuestError(f"lab: {qemu.QEMU}: {said[-1] if said else f'exit status {status}'}: {guest.serial}")
+        messages = (guest.folder / "qemu.log").read_text(errors="replace").strip().splitlines()
+        raise GuestError(
+            f"lab: {qemu.QEMU}: {messages[-1] if messages else f'exit status {status}'}: {guest.serial}"
+        )
 
 
 def _pass_on(lines: Sequence[str], progress: Progress | None) -> None:
@@ -172,27 +202,29 @@ def _encode(job: Job, seed: int) -> bytes:
 
 def _decode(result: Path, serial: Path) -> Outcome:
     data = result.read_bytes() if result.exists() else b""
-    head, newline, rest = data.partition(b"\n")
-    if not newline or not rest.endswith(b"end\n"):
-        raise GuestError(f"lab: the guest ended before its job: {_last(serial)}: {serial}")
-    told: GuestJobResult = json.loads(head)
+    head, newline, content = data.partition(b"\n")
+    if not newline or not content.endswith(b"end\n"):
+        raise GuestError(f"lab: the guest ended before its job: {_last_cause(serial)}: {serial}")
+    result_head: GuestJobResult = json.loads(head)
     files, position = {}, 0
-    for name, size in told["files"].items():
-        files[name] = rest[position : position + size]
+    for name, size in result_head["files"].items():
+        files[name] = content[position : position + size]
         position += size
-    if position + len(b"end\n") != len(rest):
-        raise GuestError(f"lab: the guest's results are incomplete: {_last(serial)}: {serial}")
-    return Outcome(told["status"], told["stdout"], told["stderr"], files, told["virtual_s"])
+    if position + len(b"end\n") != len(content):
+        raise GuestError(f"lab: the guest's results are incomplete: {_last_cause(serial)}: {serial}")
+    return Outcome(
+        result_head["status"], result_head["stdout"], result_head["stderr"], files, result_head["virtual_s"]
+    )
 
 
 def _is_full(folder: Path) -> bool:
-    return shutil.disk_usage(folder).free < _LEAST_FREE_BYTES
+    return shutil.disk_usage(folder).free < _MIN_FREE_BYTES
 
 
-_TELLING = re.compile(r"Kernel panic - .*|.*Out of memory.*|.*No space left.*|.*BUG:.*|lab: .*")
+_CAUSE = re.compile(r"Kernel panic - .*|.*Out of memory.*|.*No space left.*|.*BUG:.*|lab: .*")
 
 
-def _last(serial: Path) -> str:
+def _last_cause(serial: Path) -> str:
     """Return the line of the serial log that best explains why the guest ended."""
     if _is_full(serial.parent):
         # QEMU delays or drops output that it cannot write, without a message.
@@ -202,5 +234,5 @@ def _last(serial: Path) -> str:
     except OSError:
         return "its console log is empty"
     plain = [re.sub(r"^\[ *[\d.]+\] ", "", line).strip() for line in lines]
-    telling = [line for line in plain if _TELLING.match(line)] or [line for line in plain if line]
-    return telling[0] if telling else "its console log is empty"
+    causes = [line for line in plain if _CAUSE.match(line)] or [line for line in plain if line]
+    return causes[0] if causes else "its console log is empty"

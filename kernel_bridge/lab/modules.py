@@ -7,7 +7,7 @@ from pathlib import Path
 
 from leogym.common.errors import InputError
 
-WANTED = (
+GUEST_MODULES = (
     *("virtio_pci", "virtio_console", "veth", "tun"),
     # libcrc32c, which nf_tables needs, requests crc32c by name, not as a dependency.
     *("crc32c_generic", "nf_tables", "nft_chain_nat", "nft_masq"),
@@ -19,12 +19,12 @@ WANTED = (
 """Modules for devices, mm-leo's address translation, schemes, disciplines and losses."""
 
 
-def with_dependencies(folder: Path, wanted: Iterable[str] = WANTED) -> dict[str, bytes]:
+def with_dependencies(folder: Path, names: Iterable[str] = GUEST_MODULES) -> dict[str, bytes]:
     """Return modules and their dependencies in loading order.
 
     Args:
         folder: ``lib/modules/VERSION`` of a kernel.
-        wanted: names, as in /proc/modules; a missing one is assumed to be built into the kernel.
+        names: module names, as in /proc/modules; a missing one is assumed to be built into the kernel.
 
     Raises:
         InputError: the folder has no modules.
@@ -32,19 +32,19 @@ def with_dependencies(folder: Path, wanted: Iterable[str] = WANTED) -> dict[str,
     files = {_name(path): path for path in sorted(folder.rglob("*.ko*")) if path.suffix in (".ko", ".xz")}
     if not files:
         raise InputError(f"{folder}: lab: no kernel modules (*.ko, *.ko.xz) here")
-    found: dict[str, bytes] = {}
+    modules: dict[str, bytes] = {}
 
     def add(name: str) -> None:
-        if name in found or name not in files:
+        if name in modules or name not in files:
             return
         module = _read(files[name])
         for need in _dependencies(module):
             add(need)
-        found[name] = module
+        modules[name] = module
 
-    for name in wanted:
+    for name in names:
         add(name)
-    return found
+    return modules
 
 
 def _name(path: Path) -> str:

@@ -15,7 +15,7 @@ _UPDATE_S = 300.0
 
 
 class Packages:
-    """The machine's package sources, read through package lists in a folder of our own."""
+    """The machine's package sources, read through package lists in a separate folder."""
 
     def __init__(self, folder: Path) -> None:
         """Read the package lists into ``folder``, which also gets the packages.
@@ -39,22 +39,22 @@ class Packages:
 
     def current_kernel(self) -> str:
         """Return the package name of the distribution's current kernel."""
-        told = self._apt("apt-cache", "depends", KERNEL)
-        found = re.search(r"Depends: (linux-image-\S+)", told)
-        if found is None:
+        listing = self._apt("apt-cache", "depends", KERNEL)
+        match = re.search(r"Depends: (linux-image-\S+)", listing)
+        if match is None:
             raise InputError(f"lab: {KERNEL}: the machine's package sources have no such kernel")
-        return found[1]
+        return match[1]
 
     def unpack(self, names: Sequence[str], root: Path) -> dict[str, str]:
         """Download missing packages, unpack all into ``root``, and return their versions."""
         versions = {}
         for name in names:
-            told = self._apt("apt-cache", "policy", name)
-            found = re.search(r"Candidate: (\S+)", told)
-            if found is None or found[1] == "(none)":
+            policy = self._apt("apt-cache", "policy", name)
+            match = re.search(r"Candidate: (\S+)", policy)
+            if match is None or match[1] == "(none)":
                 raise InputError(f"lab: {name}: the machine's package sources do not have it")
-            versions[name] = found[1]
-            archive = self.folder / f"{name}={found[1].replace(':', '%3a')}.deb"
+            versions[name] = match[1]
+            archive = self.folder / f"{name}={match[1].replace(':', '%3a')}.deb"
             if not archive.exists():
                 self._apt("apt-get", "download", "-qq", name)
                 [downloaded] = self.folder.glob(f"{name}_*.deb")
@@ -79,6 +79,6 @@ class Packages:
         except subprocess.TimeoutExpired:
             raise InputError(f"lab: {command[0]} {command[-1]}: no answer in {_UPDATE_S:g} s") from None
         except subprocess.CalledProcessError as error:
-            said = error.stderr.strip().splitlines() or [f"exit status {error.returncode}"]
-            raise InputError(f"lab: {command[0]} {command[-1]}: {said[-1]}") from None
+            messages = error.stderr.strip().splitlines() or [f"exit status {error.returncode}"]
+            raise InputError(f"lab: {command[0]} {command[-1]}: {messages[-1]}") from None
         return done.stdout

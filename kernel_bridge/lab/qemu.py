@@ -1,8 +1,8 @@
 """Start, save and resume guests through QEMU's command line and monitor.
 
 Virtual time is a count of instructions (``-icount``): the guest sees neither the host's clock nor its load,
-and idle time passes at once. Nothing asynchronous may reach the guest: devices answer within the instruction
-that asks (``ioeventfd=off``), and random numbers are seeded.
+and idle time passes at once. Nothing asynchronous may reach the guest: devices complete a request within its
+instruction (``ioeventfd=off``), and random numbers are seeded.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ class GuestError(RuntimeError):
 
 
 def missing() -> str | None:
-    """Return in one line what this machine lacks to boot an image, or None."""
+    """Return one line if this machine cannot boot an image, or None."""
     if shutil.which(QEMU) is None:
         return f"lab: {QEMU} is not installed: scripts/lab.sh installs it, or install qemu-system-x86"
     return None
@@ -61,31 +61,33 @@ def missing() -> str | None:
 
 def version() -> str:
     """Return QEMU's version and machine settings: a snapshot may not work with others."""
-    told = subprocess.run([QEMU, "--version"], capture_output=True, text=True, check=True).stdout
-    return " ".join([told.splitlines()[0], _CPU, str(MEMORY_MIB), *_KERNEL_OPTIONS])
+    output = subprocess.run([QEMU, "--version"], capture_output=True, text=True, check=True).stdout
+    return " ".join([output.splitlines()[0], _CPU, str(MEMORY_MIB), *_KERNEL_OPTIONS])
 
 
 class Guest:
     """A QEMU process and its folder of files: serial.log, progress, result, qemu.log."""
 
-    def __init__(self, image: Image, folder: Path, *, seed: int, job: Path, kept: Path | None = None) -> None:
+    def __init__(
+        self, image: Image, folder: Path, *, seed: int, job: Path, snapshot: Path | None = None
+    ) -> None:
         """Start the guest; it ends with this process.
 
-        ``job`` is the file with its job; ``kept`` is a snapshot to load instead of booting, which then waits
-        for `resume`.
+        ``job`` is the file with its job. ``snapshot`` is a saved guest to load instead of booting; it then
+        waits for `resume`.
         """
         self.folder = folder
         (folder / "progress").touch()
         command = ["setpriv", "--pdeathsig", "KILL", "--", *_command(image, folder, seed, job)]
-        self._is_kept = kept is not None
+        self._is_resumed = snapshot is not None
         self._is_to_end = False
-        if kept is not None:
-            command += ["-incoming", f"exec:cat {kept}", "-monitor", "stdio"]
+        if snapshot is not None:
+            command += ["-incoming", f"exec:cat {snapshot}", "-monitor", "stdio"]
             command[command.index(ICOUNT)] += _TAKE_TURNS
         else:
             command += ["-qmp", "stdio"]
         with (folder / "qemu.log").open("wb") as log, _lazy_timers():
-            # A session of its own keeps a terminal's Ctrl-C away from it.
+            # A separate session keeps a terminal's Ctrl-C away from it.
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -96,7 +98,7 @@ class Guest:
             )
         # Pin it before it starts threads. They take turns, and on one core each wakes the other at once.
         os.sched_setaffinity(self.process.pid, {_next_core()})
-        if kept is None:
+        if snapshot is None:
             self.execute("qmp_capabilities")
         else:
             self._answer()
@@ -107,12 +109,12 @@ class Guest:
         try:
             self.process.stdin.write(json.dumps({"execute": name, "arguments": arguments}) + "\n")
             self.process.stdin.flush()
-            while "return" not in (told := self._read()):
-                if "error" in told:
-                    raise GuestError(f"lab: {QEMU}: {name}: {told['error']['desc']}: {self.serial}")
+            while "return" not in (reply := self._read()):
+                if "error" in reply:
+                    raise GuestError(f"lab: {QEMU}: {name}: {reply['error']['desc']}: {self.serial}")
         except BrokenPipeError:
             raise self._ended() from None
-        return told["return"]
+        return reply["return"]
 
     def resume(self) -> None:
         """Resume a snapshot.
@@ -120,7 +122,7 @@ class Guest:
         Runs use QEMU's human monitor: the machine monitor (QMP), used to save guests, has its own thread,
         which every move of the guest's clock would wake.
         """
-        assert self._is_kept
+        assert self._is_resumed
         while "inmigrate" in self._ask("info status"):
             self._wait_a_little()
         self._ask("cont")
@@ -130,7 +132,7 @@ class Guest:
         if self._is_to_end:
             self._let_end()
 
-    def keep(self, file: Path) -> None:
+    def save(self, file: Path) -> None:
         """Wait until the guest stops itself, then save it to a file."""
         while self._read().get("event") != "STOP":
             pass
@@ -174,12 +176,12 @@ class Guest:
 
     def _answer(self) -> str:
         assert self.process.stdout is not None
-        told = ""
-        while not told.endswith(_PROMPT):
+        output = ""
+        while not output.endswith(_PROMPT):
             if not (more := self.process.stdout.read(1)):
                 raise self._ended()
-            told += more
-        return told
+            output += more
+        return output
 
     def _read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
@@ -198,8 +200,8 @@ class Guest:
 
     def _ended(self) -> GuestError:
         self.process.wait()
-        said = (self.folder / "qemu.log").read_text(errors="replace").strip().splitlines()
-        return GuestError(f"lab: {QEMU}: {said[-1] if said else 'it ended'}: {self.serial}")
+        messages = (self.folder / "qemu.log").read_text(errors="replace").strip().splitlines()
+        return GuestError(f"lab: {QEMU}: {messages[-1] if messages else 'it ended'}: {self.serial}")
 
 
 def _next_core() -> int:
@@ -210,7 +212,7 @@ def _next_core() -> int:
 
 @contextmanager
 def _lazy_timers() -> Iterator[None]:
-    """Give processes started in this block a large timer slack, so that events wake them and not timers.
+    """Give processes started in this block a large timer slack, so that events wake them instead of timers.
 
     QEMU's main loop sleeps at most until the guest's next timer, as if virtual time were real time. But the
     guest's idleness wakes it anyway, so timers only cost time. Children inherit the slack (prctl(2),

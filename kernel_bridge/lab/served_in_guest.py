@@ -1,4 +1,4 @@
-"""Describe and judge flows that leo-bridge serves in the guest: its own schemes and exported policies.
+"""Describe and judge flows that leo-bridge serves in the guest: its schemes and exported policies.
 
 Policies go into the guest with the run; `kernel_bridge.inside.guest_bridge` starts leo-bridge there.
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from leogym.common.extras import install
 from leogym.kernel_bridge.bridge import process as bridge_process
-from leogym.kernel_bridge.host.schemes import OURS
+from leogym.kernel_bridge.host.schemes import NAME_PREFIX
 from leogym.kernel_bridge.inside.session import Role, ServedResult, ServedSession
 from leogym.kernel_bridge.lab.image import BRIDGE, BUILD, Image
 from leogym.kernel_bridge.lab.initramfs import File
@@ -19,7 +19,7 @@ Policies = Mapping[str, Mapping[str, bytes]]  # the files of each scheme's polic
 
 
 def missing(image: Image) -> str | None:
-    """Return in one line why leo-bridge cannot run in an image's guest, or None."""
+    """Return one line if leo-bridge cannot run in an image's guest, or None."""
     if f"bin/{BRIDGE}" not in image.manifest["files"]:
         return (
             f"lab: the image has no leo-bridge: {install('kernel')}, or make kernel in a clone; then {BUILD}"
@@ -39,8 +39,8 @@ class ServedInGuest:
         self._plan = plan
         folders = {scheme: Path(folder) / f"policies/{number}" for number, scheme in enumerate(policies)}
         self._deciders = served_flows.deciders(plan, folders)
-        # Plain numbers suffice for names, because the guest has only this run.
-        self._names = {scheme: f"{OURS}{number}" for number, scheme in enumerate(self._deciders)}
+        # Numbers suffice as names, because the guest has only this run.
+        self._names = {scheme: f"{NAME_PREFIX}{number}" for number, scheme in enumerate(self._deciders)}
         self.files = {
             str(folders[scheme] / name): File(data)
             for scheme in self._deciders
@@ -70,18 +70,20 @@ class ServedInGuest:
             "reports": {str(port): times for port, times in reports.items()},
         }
 
-    def fallbacks(self, told: ServedResult | None, first_port: int) -> dict[int, int]:
-        """Return how often policies gave their flows to Cubic; see `served_flows.given_to_cubic`."""
-        if told is None:
+    def fallbacks(self, result: ServedResult | None, first_port: int) -> dict[int, int]:
+        """Return how often policies gave their flows to Cubic; see `served_flows.count_cubic_fallbacks`."""
+        if result is None:
             return {}
-        by_name = {one["scheme"]: one for one in told["schemes"]}
+        by_name = {status["scheme"]: status for status in result["schemes"]}
         by_scheme = {scheme: by_name[name] for scheme, name in self._names.items()}
-        return served_flows.given_to_cubic(self._plan, by_scheme, first_port)
+        return served_flows.count_cubic_fallbacks(self._plan, by_scheme, first_port)
 
-    def fault(self, told: ServedResult | None) -> str | None:
+    def fault(self, result: ServedResult | None) -> str | None:
         """Return why leo-bridge's result makes the run invalid, or None."""
-        if told is None:
+        if result is None:
             return None
-        by_name = {one["scheme"]: one for one in told["schemes"]}
-        found = (served_flows.unserved(scheme, by_name[name]) for scheme, name in self._names.items())
-        return next(filter(None, found), told["fault"])
+        by_name = {status["scheme"]: status for status in result["schemes"]}
+        faults = (
+            served_flows.find_service_fault(scheme, by_name[name]) for scheme, name in self._names.items()
+        )
+        return next(filter(None, faults), result["fault"])

@@ -80,7 +80,7 @@ poweroff -f
 
 def _booted(folder):
     try:
-        found = image.latest()
+        built = image.latest()
     except InputError as error:
         pytest.skip(str(error))
     init = INIT.replace("OPTIONS", " ".join(SCHEMES.values())).replace("NAMES", " ".join(SCHEMES))
@@ -89,7 +89,7 @@ def _booted(folder):
     files["bridge-init"] = File(init.encode(), 0o755)
     files |= {f"policy/{path.name}": File(path.read_bytes()) for path in POLICY.iterdir()}
     initramfs = folder / "initramfs"
-    initramfs.write_bytes(found.initramfs.read_bytes() + archive(files, {"tmp": 0o1777}))
+    initramfs.write_bytes(built.initramfs.read_bytes() + archive(files, {"tmp": 0o1777}))
     console = folder / "console"
     done = subprocess.run(
         [
@@ -97,7 +97,7 @@ def _booted(folder):
             # In virtual time, load makes nothing late.
             *("-icount", qemu.ICOUNT, "-M", "q35", "-cpu", "max,-rdseed", "-m", "768", "-nodefaults"),
             *("-display", "none", "-no-reboot", "-serial", f"file:{console}", "-serial", "stdio"),
-            *("-kernel", found.kernel, "-initrd", initramfs),
+            *("-kernel", built.kernel, "-initrd", initramfs),
             *("-append", "console=ttyS0 quiet panic=-1 rdinit=/bridge-init cryptomgr.notests"),
         ],
         stdin=subprocess.DEVNULL,
@@ -106,9 +106,9 @@ def _booted(folder):
         errors="replace",
         check=False,
     )
-    told = done.stdout.replace("\r", "")
+    output = done.stdout.replace("\r", "")
     assert done.returncode == 0, (done, console.read_text(errors="replace"))
-    return told
+    return output
 
 
 @pytest.mark.skipif(
@@ -116,19 +116,19 @@ def _booted(folder):
     reason=qemu.missing() or "leo-bridge is not built: `make kernel` as root builds it",
 )
 def test_all_its_schemes_run_on_the_distributions_kernel_and_go_when_it_is_killed(tmp_path):
-    told = _booted(tmp_path)
+    console = _booted(tmp_path)
     names = {
-        moment: set(listed.split()) for moment, listed in re.findall(r"^(\w+): ((?:\w+ ?)+)$", told, re.M)
+        moment: set(listed.split()) for moment, listed in re.findall(r"^(\w+): ((?:\w+ ?)+)$", console, re.M)
     }
-    assert "leo-bridge can run here" in told, told
-    if re.match(r"6\.[123]\.", told):
-        assert "by a second process" in told, told
-    assert names["served"] >= SCHEMES.keys(), told
+    assert "leo-bridge can run here" in console, console
+    if re.match(r"6\.[123]\.", console):
+        assert "by a second process" in console, console
+    assert names["served"] >= SCHEMES.keys(), console
     for scheme in SCHEMES:
-        assert f"\n{scheme}: {BYTES} bytes\n" in told, told
-    assert not names["killed"] & SCHEMES.keys(), told
-    if re.match(r"6\.[123]\.", told):
-        assert names["left"] >= SCHEMES.keys(), f"the guardian was killed, too: {told}"
-        taken_away = re.findall(r"^removed (\w+), a congestion control that nobody served$", told, re.M)
-        assert sorted(taken_away) == sorted(SCHEMES), told
-    assert not names["clean"] & SCHEMES.keys(), told
+        assert f"\n{scheme}: {BYTES} bytes\n" in console, console
+    assert not names["killed"] & SCHEMES.keys(), console
+    if re.match(r"6\.[123]\.", console):
+        assert names["left"] >= SCHEMES.keys(), f"the guardian was killed, too: {console}"
+        taken_away = re.findall(r"^removed (\w+), a congestion control that nobody served$", console, re.M)
+        assert sorted(taken_away) == sorted(SCHEMES), console
+    assert not names["clean"] & SCHEMES.keys(), console

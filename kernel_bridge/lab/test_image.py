@@ -29,7 +29,7 @@ def test_cpio_reads_the_archive_as_it_was_meant(tmp_path):
 
 def _parsed(data):
     """Parse an archive by buffer-format.rst: magic, 13 fields of 8 hex digits, name, data."""
-    found, position = {}, 0
+    entries, position = {}, 0
     while True:
         assert data[position : position + 6] == b"070701"
         fields = [int(data[position + 6 + 8 * i : position + 14 + 8 * i], 16) for i in range(13)]
@@ -38,16 +38,16 @@ def _parsed(data):
         begin = -(-(position + 110 + name_size) // 4) * 4
         position = -(-(begin + size) // 4) * 4
         if name == "TRAILER!!!":
-            return found
-        found[name] = (mode, data[begin : begin + size])
+            return entries
+        entries[name] = (mode, data[begin : begin + size])
 
 
 def test_modules_come_after_those_that_they_need(tmp_path):
     for name, needs in (("top", "middle,bot-tom"), ("middle", "bot-tom"), ("bot-tom", ""), ("other", "")):
         text = b"\0license=GPL\0depends=" + needs.encode() + b"\0name=x\0"
         (tmp_path / f"{name}.ko.xz").write_bytes(lzma.compress(text))
-    found = modules.with_dependencies(tmp_path, ["top", "not_a_module"])
-    assert list(found) == ["bot_tom", "middle", "top"]
+    loaded = modules.with_dependencies(tmp_path, ["top", "not_a_module"])
+    assert list(loaded) == ["bot_tom", "middle", "top"]
 
 
 def test_a_folder_without_modules_is_one_line(tmp_path):
@@ -65,6 +65,14 @@ def test_a_compressed_kernel_is_found_behind_its_loader():
     assert uncompressed(kernel) == kernel
 
 
+def test_a_kernel_that_only_zstd_unpacks_needs_the_program(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(
+        InputError, match=r"^lab: zstd, which unpacks this kernel, is not installed: scripts/lab"
+    ):
+        uncompressed(b"loader" * 99 + b"\x28\xb5\x2f\xfd" + bytes(99))
+
+
 def test_the_version_of_bbr_is_in_its_module():
     assert image.bbr_version(b"x\0version=3\0description=TCP BBR\0") == 3
     assert image.bbr_version(b"x\0description=TCP BBR\0vermagic=6.1.0\0") == 1
@@ -79,7 +87,7 @@ def test_all_images_but_those_to_keep_are_removed_and_nothing_else(monkeypatch, 
         (place / "kernel").write_bytes(b"12345")
     (tmp_path / "lab" / "latest").write_text(f"{places[1].name}\n")
     assert image.folders() == [places[2], places[0], places[1]], "the one that was built last is the last"
-    assert image.remove_all_but([places[1], places[2]]) == (1, 5)
+    assert image.remove_others([places[1], places[2]]) == (1, 5)
     assert sorted(path.name for path in (tmp_path / "lab").iterdir()) == [
         places[1].name,
         places[2].name,

@@ -312,15 +312,15 @@ def test_the_guest_goes_with_its_caller():
 
 @needs_lab
 def test_a_golden_run_gives_its_figures_again():
-    [kept] = [
+    [folder] = [
         run
         for run in golden.read(golden.FOLDER / "fidelity.json").runs
         if (run.scheme, run.scenario.name) == ("reno", "10mbps-20ms-0.5bdp-loss0")
     ]
-    (flow,) = virtual_run.execute(kept.scenario, {}).flows
+    (flow,) = virtual_run.execute(folder.scenario, {}).flows
     for name in ("goodput_mbps", "rtt_mean_ms", "rtt_p95_ms"):
-        assert flow[name] == pytest.approx(getattr(kept.flows[0], name), rel=0.02), name
-    assert flow["retransmit_rate"] == pytest.approx(kept.flows[0].retransmit_rate, abs=0.002)
+        assert flow[name] == pytest.approx(getattr(folder.flows[0], name), rel=0.02), name
+    assert flow["retransmit_rate"] == pytest.approx(folder.flows[0].retransmit_rate, abs=0.002)
 
 
 # The run's folder has 8 MiB, the results 16 MiB.
@@ -377,7 +377,7 @@ def test_a_kernel_with_another_version_of_bbr_is_one_line(has, lacks, version, m
     built = image.Image(Path("kernel"), Path("initramfs"), {"bbr": version})
     monkeypatch.setattr(links, "missing", lambda: None)
     monkeypatch.setattr(image, "latest", lambda: built)
-    assert {has, "cubic"} <= set(virtual_run.of_kernel(built))
+    assert {has, "cubic"} <= set(virtual_run.kernel_schemes(built))
 
     def check(scheme):
         flow = {"scheme": scheme, "route": ["l"]}
@@ -421,7 +421,9 @@ def test_tcp_flows_begin_when_the_simulators_do_and_seeds_draw_when():
             {"name": "test", "duration_s": 2, "seed": seed, "links": {"l": link}, "flows": flows}, "test"
         )
         planned = plan(scenario, {}, virtual_run.schemes(), links.NAME)
-        begun = [flow.start_ns / 1e9 for flow in virtual_run.begun_as_simulated(planned, scenario, {}).flows]
+        begun = [
+            flow.start_ns / 1e9 for flow in virtual_run.with_simulated_starts(planned, scenario, {}).flows
+        ]
         [log] = leosim.run([scenario.to_json()], {}, {})
         assert begun == pytest.approx([row["start_s"] for row in log.flows], abs=1e-9)
         starts_s += begun

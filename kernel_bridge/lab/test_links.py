@@ -29,7 +29,7 @@ def test_dualpi2s_parameters_have_tcs_names():
 
 def _settings(backend, *ecn):
     links = {"a": {"rate_mbps": 5, "delay_ms": 5}}
-    flows = [{"scheme": "reno", "route": ["a"], "ecn": one} for one in ecn]
+    flows = [{"scheme": "reno", "route": ["a"], "ecn": setting} for setting in ecn]
     scenario = parse({"name": "s", "duration_s": 1, "links": links, "flows": flows}, "s")
     return plan.plan(scenario, {}, ["reno"], backend).settings
 

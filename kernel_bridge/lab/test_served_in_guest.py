@@ -20,8 +20,8 @@ time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
 
 
 def _lack():
-    found = links.missing()
-    return served_in_guest.missing(image.latest()) if found is None else found
+    lack = links.missing()
+    return served_in_guest.missing(image.latest()) if lack is None else lack
 
 
 LACK = _lack()
@@ -44,17 +44,19 @@ def _scenario(duration_s, link, *schemes):
 
 @needs_bridge
 def test_satcp_vivace_and_a_policy_share_a_link_with_cubic_and_one_seed_gives_the_same_bytes(monkeypatch):
-    told = []
+    results = []
     fault = served_in_guest.ServedInGuest.fault
     monkeypatch.setattr(
-        served_in_guest.ServedInGuest, "fault", lambda self, found: told.append(found) or fault(self, found)
+        served_in_guest.ServedInGuest,
+        "fault",
+        lambda self, result: results.append(result) or fault(self, result),
     )
     scenario = _scenario(2, {"trace": "t"}, "satcp", "mine", "cubic", "vivace")
     first, again = (
         virtual_run.execute(scenario, {"t": TRACE.encode()}, policies={"mine": _policy()}) for _ in range(2)
     )
     assert first.invalid is None
-    assert told[0]["reported"] == 1, "the path announced one handover"
+    assert results[0]["reported"] == 1, "the path announced one handover"
     # Two seconds cover only the flows' start, where the policy takes most: check that each flow moves.
     assert all(flow["goodput_mbps"] > 0.05 for flow in first.flows), first.flows
     assert 0.5 < sum(flow["normalized_goodput"] for flow in first.flows) <= 1
@@ -72,9 +74,9 @@ def test_a_broken_policy_is_one_line_from_the_guest():
 
 
 def _fake(monkeypatch, **manifest):
-    found = image.Image(Path("kernel"), Path("initramfs"), {"kernel": "6.1", "files": {}} | manifest)
+    built = image.Image(Path("kernel"), Path("initramfs"), {"kernel": "6.1", "files": {}} | manifest)
     monkeypatch.setattr(links, "missing", lambda: None)
-    monkeypatch.setattr(image, "latest", lambda: found)
+    monkeypatch.setattr(image, "latest", lambda: built)
 
 
 @pytest.mark.parametrize(
@@ -139,12 +141,12 @@ def test_the_flows_that_a_policy_gave_to_cubic_are_counted_by_their_ports(monkey
     scenario = _scenario(1, {"rate_mbps": 10, "delay_ms": 5}, "mine", "cubic", "mine", "plain")
     planned = virtual_run.check(scenario, {}, {"mine", "plain"})
     bridge = served_in_guest.ServedInGuest(planned, {"mine": _policy(), "plain": _policy()}, "/lab")
-    given = [("10.0.0.2:5002", 3), ("10.0.0.2:15000", 9)]
-    told = [
-        {"scheme": bridge.scheme("mine", "send"), "guarded": True, "given_to_cubic": given},
+    fallbacks = [("10.0.0.2:5002", 3), ("10.0.0.2:15000", 9)]
+    statuses = [
+        {"scheme": bridge.scheme("mine", "send"), "guarded": True, "given_to_cubic": fallbacks},
         {"scheme": bridge.scheme("plain", "send"), "guarded": False, "given_to_cubic": []},
     ]
-    assert bridge.fallbacks({"schemes": told, "reported": 0, "fault": None}, 5000) == {0: 0, 2: 3}
+    assert bridge.fallbacks({"schemes": statuses, "reported": 0, "fault": None}, 5000) == {0: 0, 2: 3}
     assert bridge.fallbacks(None, 5000) == {}
 
 

@@ -33,14 +33,14 @@ CUBICS = {
     "cubic-hystart-train": {"hystart": 1, "hystart_detect": 1},
     "cubic-nohystart": {"hystart": 0, "hystart_detect": 3},
 }
-"""Variants of Linux's cubic: parameters of its module, which apply to the whole kernel."""
+"""Variants of Linux's cubic: parameters of its module, which hold for all flows of a kernel."""
 SCHEMES = (
     *("bbr", "bic", "cdg", *CUBICS, "highspeed", "htcp", "hybla", "illinois", "lp", "nv"),
     *("reno", "scalable", "vegas", "veno", "westwood", "yeah"),
 )
-"""Linux's own schemes."""
+"""Linux's schemes."""
 BBRS = {"bbr": 1, "bbr3": 3}
-"""Schemes that Linux's tcp_bbr is, by its version: stock kernels have 1."""
+"""Schemes of Linux's module tcp_bbr, with its version; stock kernels have version 1."""
 START_S = 0.6
 """Time from the last preparation to the run's start. Linux's pie first computes its probability half a second
 after its creation, and a path's queue is older than its flows."""
@@ -51,14 +51,14 @@ FOLDER = "/lab"  # a run's folder in the guest, the same for every run
 Progress = Callable[[Mapping[str, object]], None]
 
 
-def of_kernel(built: image.Image) -> list[str]:
+def kernel_schemes(built: image.Image) -> list[str]:
     """Return the schemes of an image's kernel."""
     version = built.manifest.get("bbr", 1)
     return sorted([scheme for scheme in {*SCHEMES, *BBRS} if BBRS.get(scheme, version) == version])
 
 
 def schemes() -> list[str]:
-    """Return the schemes that flows can use: Linux's own and leo-bridge's."""
+    """Return the schemes that flows can use: Linux's and leo-bridge's."""
     return [*SCHEMES, "bbr3", *bridge_process.SCHEMES, DATAGRAMS]
 
 
@@ -68,7 +68,7 @@ def execute(
     series_ms: float = 100.0,
     progress: Progress | None = None,
     policies: Policies | None = None,
-    take: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
+    on_records: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
     stop: Stop | None = None,
 ) -> Measurement:
     """Run a scenario in virtual time.
@@ -79,7 +79,7 @@ def execute(
         series_ms: the interval of the series.
         progress: called with the guest's progress messages.
         policies: the files of each scheme's policy folder.
-        take: called with the full logs of every flow's ends; the run log keeps an extract.
+        on_records: called with the full logs of every flow's ends; the run log keeps an extract.
         stop: ends the run early.
 
     Raises:
@@ -88,9 +88,9 @@ def execute(
         StoppedError: ``stop`` was used.
     """
     policies = policies or {}
-    planned = begun_as_simulated(check(scenario, traces, policies), scenario, traces)
+    planned = with_simulated_starts(check(scenario, traces, policies), scenario, traces)
     bridge = ServedInGuest(planned, policies, FOLDER)
-    made = backend(scenario)
+    links_backend = backend(scenario)
     with folders(f"run-{links.NAME}") as (root, work):
         logs = root / "logs"
         logs.mkdir()
@@ -99,7 +99,7 @@ def execute(
             module = "cubic" if scheme in CUBICS else "bbr" if scheme in BBRS else scheme
             return bridge.scheme(scheme, role) or module
 
-        described, shells = describe(planned, made, kernel_name, root, work, logs, -1)
+        described, shells = describe(planned, links_backend, kernel_name, root, work, logs, -1)
         chosen = next((flow.scheme for flow in planned.flows if flow.scheme in CUBICS), "cubic")
         queue_logs = [str(log) for of_link in shells for log in of_link.logs]
         session: GuestSession = {
@@ -107,19 +107,19 @@ def execute(
             "served": bridge.described(FIRST_PORT),
             "start_s": START_S,
             "tcp_cubic": CUBICS[chosen],
-            "queue_logs": queue_logs if isinstance(made, links.Wires) else None,
+            "queue_logs": queue_logs if isinstance(links_backend, links.Wires) else None,
         }
         _carry_out(session, root, planned, bridge.files, progress, stop)
-        told: GuestResult = json.loads((root / "result.json").read_text())
-        served = told["served"]
+        result: GuestResult = json.loads((root / "result.json").read_text())
+        served = result["served"]
         return read(
             planned,
-            made,
+            links_backend,
             shells,
             root,
             series_ms,
             lambda: bridge.fault(served),
-            take,
+            on_records,
             lambda: bridge.fallbacks(served, FIRST_PORT),
         )
 
@@ -139,10 +139,10 @@ def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[
             f"{scenario.name}: --backend {links.NAME}: flows: {unlike[0]} and {unlike[1]} differ in a "
             "setting of the whole kernel, so they cannot run together"
         )
-    made = backend(scenario)
-    planned = run.check(scenario, traces, made, schemes=[*schemes(), *policies])
+    links_backend = backend(scenario)
+    planned = run.check(scenario, traces, links_backend, schemes=[*schemes(), *policies])
     for scheme in sorted(named & BBRS.keys()):
-        if scheme not in of_kernel(image.latest()):
+        if scheme not in kernel_schemes(image.latest()):
             raise InputError(
                 f"{scenario.name}: --backend {links.NAME}: {scheme}: the image's kernel has another version "
                 f"of BBR: {image.BUILD}; for bbr3 with --kernel"
@@ -159,7 +159,7 @@ def backend(scenario: Scenario) -> links.LeoInGuest | links.Wires:
     return links.LeoInGuest() if scenario.traces or beyond else links.Wires()
 
 
-def begun_as_simulated(planned: Plan, scenario: Scenario, traces: Mapping[str, bytes]) -> Plan:
+def with_simulated_starts(planned: Plan, scenario: Scenario, traces: Mapping[str, bytes]) -> Plan:
     """Return the plan with the start times that TCP flows have in the simulator with the same seed.
 
     Packets of flows that begin at the same instant would meet at queues in the same order in every run, and
@@ -170,8 +170,8 @@ def begun_as_simulated(planned: Plan, scenario: Scenario, traces: Mapping[str, b
         flow if flow.scheme == DATAGRAMS else flow.model_copy(update={"scheme": "reno"})
         for flow in scenario.flows
     ]
-    told = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
-    simulation = leosim.Simulation(scenario.model_copy(update={"flows": flows}).to_json(), told)
+    parsed = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
+    simulation = leosim.Simulation(scenario.model_copy(update={"flows": flows}).to_json(), parsed)
     starts_ns = [round(row["start_s"] * NS_PER_S) for row in simulation.run_log().flows]
     begun = [
         flow if flow.scheme == DATAGRAMS else replace(flow, start_ns=start_ns)

@@ -2,8 +2,8 @@
 
 Everything that mahimahi changes on a host (interfaces, addresses, routes, iptables rules, forwarding) changes
 in a private network namespace, and the stand-in for iptables is mounted in a private mount namespace. So the
-machine stays unchanged, sessions never meet, and no packet leaves the machine. All processes of a session
-share one PID namespace and end with it, even if this process is killed.
+machine stays unchanged, sessions cannot reach each other, and no packet leaves the machine. All processes of
+a session share one PID namespace and end with it, even if this process is killed.
 
 The shells refuse to be started by root, so they, the command and the servers run as an ordinary user.
 """
@@ -53,9 +53,9 @@ class Finished:
 
 
 def missing(user: str = "mahimahi", *, shells: bool = True) -> str | None:
-    """Return one line that says what this machine lacks for `run`, or None; it begins with ``user``.
+    """Return one line about the first thing that `run` lacks here, or None; it begins with ``user``.
 
-    Without ``shells`` it is what the private namespaces need, in which no shell of mahimahi runs.
+    Without ``shells`` it covers only the private namespaces, for runs without mahimahi's shells.
     """
     for program, remedy in ((_SHELLS if shells else {}) | _PROGRAMS).items():
         if shutil.which(program, path=PATH) is None:
@@ -98,7 +98,7 @@ def run(
         private, noted = root / "private", folder / "status"
         local, copies, logs = _bring_in(shells, folder)
         local, setuid = _set_uid(local, private)
-        # mahimahi turns every failure into exit status 1, so the command's own status goes to a file.
+        # mahimahi turns every failure into exit status 1, so the command's status goes to a file.
         line = ["/bin/sh", "-c", '"$@"; echo $? >"$0"', str(noted), *command]
         for position, shell in reversed(list(enumerate(local))):
             nested = [str(private / "forwarding")] if position else []
@@ -154,10 +154,10 @@ def _bring_in(
             copy.chmod(0o644)
             changed[name], copies[copy] = copy, trace
         for name in ("uplink_log", "downlink_log", "log", "report"):
-            wanted: Path | None = getattr(shell, name, None)
-            if wanted is not None:
+            requested: Path | None = getattr(shell, name, None)
+            if requested is not None:
                 changed[name] = log = folder / f"{position}-{name}"
-                logs[log] = wanted
+                logs[log] = requested
         local.append(replace(shell, **changed))
     return local, copies, logs
 

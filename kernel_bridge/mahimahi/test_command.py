@@ -113,11 +113,11 @@ def test_a_session_past_its_limit_is_ended_with_all_it_started():
 @needs_mahimahi
 def test_a_killed_caller_takes_every_process_of_its_session_along(open_folder):
     before = _machine()
-    told = open_folder / "told"
-    os.mkfifo(told)
-    told.chmod(0o666)
-    reader = os.open(told, os.O_RDONLY | os.O_NONBLOCK)
-    script = f"readlink /proc/self/ns/pid >{told}; exec sleep 1000"
+    report = open_folder / "report"
+    os.mkfifo(report)
+    report.chmod(0o666)
+    reader = os.open(report, os.O_RDONLY | os.O_NONBLOCK)
+    script = f"readlink /proc/self/ns/pid >{report}; exec sleep 1000"
     code = (
         f"from kernel_bridge.mahimahi import Delay, run; run([Delay(1), Delay(2)], ['sh', '-c', {script!r}])"
     )
@@ -142,12 +142,12 @@ def test_a_killed_caller_takes_every_process_of_its_session_along(open_folder):
 
 def _processes_in(namespace):
     """Return pidfds of all processes in a PID namespace."""
-    found = []
+    descriptors = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if entry.name.isdigit() and os.readlink(entry / "ns" / "pid") == namespace:
-                found.append(os.pidfd_open(int(entry.name)))
-    return found
+                descriptors.append(os.pidfd_open(int(entry.name)))
+    return descriptors
 
 
 def test_an_ordinary_user_gets_one_line_that_says_what_is_missing(monkeypatch):

@@ -49,9 +49,9 @@ def exported(tmp_path_factory):
     steps = [(draw.uniform(50, 100), draw.uniform(10, 100)) for _ in range(2 * PERIOD_S + 1)]
     lines = [head, columns]
     for row in rows:
-        time_s, delay_ms, _, _, *others = row.split(",")
+        time_s, delay_ms, _, _, *remaining = row.split(",")
         uplink, downlink = steps[int(2 * float(time_s))]
-        lines.append(",".join([time_s, delay_ms, f"{uplink:.3f}", f"{downlink:.3f}", *others]))
+        lines.append(",".join([time_s, delay_ms, f"{uplink:.3f}", f"{downlink:.3f}", *remaining]))
     varied.write_text("\n".join(lines) + "\n")
     _traces("export", varied, "--format", "mahimahi", "--out", folder / "mahimahi")
     return traces.load(str(varied)), folder / "mahimahi"

@@ -24,9 +24,9 @@ def expected_ns(link: PlannedLink, duration_ns: int) -> list[int]:
     offset_ns = round(link.spec.offset_s * NS_PER_S) % link.period_ns
     rounds = (duration_ns + offset_ns) // link.period_ns + 1
     times = (
-        number * link.period_ns + max(0, round(one["predicted_s"] * NS_PER_S)) - offset_ns
+        number * link.period_ns + max(0, round(handover["predicted_s"] * NS_PER_S)) - offset_ns
         for number in range(rounds)
-        for one in metadata.get("handovers", [])
+        for handover in metadata.get("handovers", [])
     )
     return sorted(time_ns for time_ns in times if 0 <= time_ns < duration_ns)
 

@@ -1,7 +1,7 @@
 """Interval reports of an agent, computed from samples of the kernel's tcp_info.
 
-An interval lasts from one sample to the next. The reports equal those of leo-bridge, whose eBPF programs see
-every ACK, except for what two readings of tcp_info cannot show:
+An interval lasts from one sample to the next. leo-bridge's eBPF programs process every ACK; these reports
+differ from leo-bridge's only in quantities that two readings of tcp_info do not contain:
 
 - *throughput*: the latest delivery-rate sample, not the interval's mean; 0 without a delivery.
 - *RTT samples* and their slope: unknown, as in an interval without samples. Smoothed RTT, its variation and

@@ -27,14 +27,14 @@ class LeoLinks:
     calls_iptables = False
 
     def missing(self) -> str | None:
-        """Return what this machine lacks, in one line, or None."""
+        """Return one line about the first thing that this machine lacks, or None."""
         if (lack := mm_leo.missing()) is not None:
             return f"{self.name}: {lack}"
         return mahimahi.missing(self.name, shells=False)
 
     def programs(self) -> list[Path]:
         """Return the path of mm-leo."""
-        return [found] if (found := mm_leo.program()) else []
+        return [program] if (program := mm_leo.program()) else []
 
     def check(self, plan: Plan, link: PlannedLink) -> None:
         """Refuse a link that the shells cannot express."""
@@ -78,16 +78,16 @@ class LeoLinks:
         shift_ns = header["began_monotonic_ns"] - origin.monotonic_ns
         ahead_ns = -shift_ns - round(LEAD_S * NS_PER_S) if link.schedule.varies else 0
         events = uplink_events(log).with_columns(pl.col("at_ns") + shift_ns)
-        came, left, dropped, lost = (events.filter(pl.col("what") == what) for what in "+-dl")
+        arrived, departed, dropped, lost = (events.filter(pl.col("kind") == kind) for kind in "+-dl")
         # The log has times of arrival at the link's end, a propagation after the departure from the queue.
-        due_ns = (left["at_ns"] - left["late_ns"]).to_numpy()
+        due_ns = (departed["at_ns"] - departed["late_ns"]).to_numpy()
         guess_ns = due_ns - link.schedule.delay_at(due_ns + ahead_ns)
         departure_ns = due_ns - link.schedule.delay_at(guess_ns + ahead_ns)
         return LinkEvents(
-            arrival_ns=came["at_ns"].to_numpy(),
+            arrival_ns=arrived["at_ns"].to_numpy(),
             departure_ns=np.maximum.accumulate(departure_ns) if len(due_ns) else departure_ns,
-            delivery_ns=left["at_ns"].to_numpy(),
-            delivered_bytes=left["count"].to_numpy(),
+            delivery_ns=departed["at_ns"].to_numpy(),
+            delivered_bytes=departed["count"].to_numpy(),
             drop_ns=dropped["at_ns"].to_numpy(),
             dropped_packets=dropped["count"].to_numpy(),
             loss_ns=lost["at_ns"].to_numpy(),
@@ -102,7 +102,7 @@ class LeoLinks:
 def leo(link: PlannedLink, folders: Folders, log: Path, options: list[str]) -> list[str]:
     """Write a link's path trace and return its command line of mm-leo.
 
-    The reverse path has the trace's other direction's delay and outages, but no queue and no random loss.
+    The reverse path has the delay and outages of the trace's other direction, but no queue or random loss.
     """
     line = [str(folders.private / NAME)]
     if link.csv is None:
@@ -118,7 +118,7 @@ def leo(link: PlannedLink, folders: Folders, log: Path, options: list[str]) -> l
 def uplink_events(log: Path) -> pl.DataFrame:
     """Return one row per uplink event in mm-leo's log.
 
-    Columns: at_ns since the link began; what (``+``, ``-``, ``d`` or ``l``); count, of bytes or packets; and
+    Columns: at_ns since the link began; kind (``+``, ``-``, ``d`` or ``l``); count, of bytes or packets; and
     late_ns of departures.
     """
     # Lines have a varying number of fields, which CSV readers refuse. No line contains \x00.
@@ -141,7 +141,7 @@ def uplink_events(log: Path) -> pl.DataFrame:
 
     return lines.filter(pl.col("line").str.contains(" u ", literal=True)).select(
         at_ns=time_ns("field_0"),
-        what=field("field_2"),
+        kind=field("field_2"),
         count=field("field_3").cast(pl.Int64),
         late_ns=time_ns("field_5"),
     )

@@ -61,7 +61,7 @@ class LinkEvents:
     """Random and outage losses after the queue; none if the shells do not log them."""
     marked_packets: int
     lead_ns: int
-    """How long before the run's start the capacity schedule began: `LEAD_S` if the shell began in time."""
+    """Time from the capacity schedule's begin to the run's start: `LEAD_S` if the shell began in time."""
     delay_lead_ns: int
     """The same for the delay schedule."""
     late: str | None
@@ -76,7 +76,7 @@ class Backend(Protocol):
     """Whether the shells start iptables, which needs a stand-in that runs as root."""
 
     def missing(self) -> str | None:
-        """Return what this machine lacks, in one line, or None."""
+        """Return one line about the first thing that this machine lacks, or None."""
         ...
 
     def programs(self) -> list[Path]:

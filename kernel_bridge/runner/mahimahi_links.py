@@ -26,7 +26,7 @@ from leogym.traces.formats.series import Series
 
 LATE_MS = 10
 """A link is invalid if it handles more than 1 % of its opportunities later than this."""
-_ELSEWHERE = " (--backend kernel can)"
+_KERNEL_HINT = " (--backend kernel can)"
 _TAIL_S = 1
 _ACK_SHARE = 0.04
 """Bytes of ACKs (56) over bytes of data (1,504), if every packet is acknowledged."""
@@ -44,7 +44,7 @@ class MahimahiLinks:
     calls_iptables = True
 
     def missing(self) -> str | None:
-        """Return what this machine lacks, in one line, or None."""
+        """Return one line about the first thing that this machine lacks, or None."""
         return mahimahi.missing()
 
     def programs(self) -> list[Path]:
@@ -55,21 +55,21 @@ class MahimahiLinks:
         """Refuse a link that the shells cannot express."""
         where = _where(plan, link)
         if np.ptp(link.schedule.loss) > 0:
-            raise InputError(f"{where}: mm-loss supports no varying loss{_ELSEWHERE}")
+            raise InputError(f"{where}: mm-loss supports no varying loss{_KERNEL_HINT}")
         if plan.ack_jitter_ns:
             raise InputError(
-                f"{plan.name}: --backend {self.name}: host_jitter_us: mm-delay has no jitter{_ELSEWHERE}"
+                f"{plan.name}: --backend {self.name}: host_jitter_us: mm-delay has no jitter{_KERNEL_HINT}"
             )
         if link.spec.outage == "drop":
-            raise InputError(f"{where}: outage: drop: mm-link only holds its queue{_ELSEWHERE}")
+            raise InputError(f"{where}: outage: drop: mm-link only holds its queue{_KERNEL_HINT}")
         if needs_leo(link) and (lack := mm_leo.missing()):
             raise InputError(f"{where}: mm-delay supports only a fixed delay in whole ms, and {lack}")
         queue(link, where)
 
     def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
         """Write a link's traces and return its shells."""
-        where, found = _where(plan, link), link.schedule
-        series = opportunities(found, plan.duration_ns)
+        where, schedule = _where(plan, link), link.schedule
+        series = opportunities(schedule, plan.duration_ns)
         paths = {}
         for direction in files.DIRECTIONS:
             paths[direction] = folders.work / f"{link.file_stem}-{direction}.trace"
@@ -79,13 +79,13 @@ class MahimahiLinks:
         shells: list[Shell] = [
             Link(paths["uplink"], paths["downlink"], queue(link, where), uplink_log=logs[0])
         ]
-        if found.loss[0] > 0:
-            shells.insert(0, Loss("uplink", float(found.loss[0])))
+        if schedule.loss[0] > 0:
+            shells.insert(0, Loss("uplink", float(schedule.loss[0])))
         if needs_leo(link):
             logs.append(folders.work / f"{link.file_stem}-delay.log")
             delay = leo(link, folders, logs[1], [f"--uplink-mbps={UNLIMITED}"])
         else:
-            delay = Delay(int(found.delay_ns[0]) // NS_PER_MS).arguments()
+            delay = Delay(int(schedule.delay_ns[0]) // NS_PER_MS).arguments()
         return LinkShells([delay, *(shell.arguments() for shell in shells)], logs)
 
     def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
@@ -98,26 +98,26 @@ class MahimahiLinks:
 
     def events(self, link: PlannedLink, shells: LinkShells, origin: Origin, duration_ns: int) -> LinkEvents:
         """Read a link's events from the logs of mm-link and, if used, mm-leo."""
-        found = read_log(shells.logs[0])
-        initial = [line for line in found.header if line.startswith("init timestamp: ")]
+        link_log = read_log(shells.logs[0])
+        initial = [line for line in link_log.header if line.startswith("init timestamp: ")]
         # In whole milliseconds of the system clock.
         shift_ns = int(initial[0].split(": ")[1]) * NS_PER_MS - origin.epoch_ns
-        drop_ms, dropped = drops(found)
-        why = late(found, -shift_ns / NS_PER_MS, (duration_ns - shift_ns) / NS_PER_MS)
+        drop_ms, dropped = drops(link_log)
+        why = late(link_log, -shift_ns / NS_PER_MS, (duration_ns - shift_ns) / NS_PER_MS)
         # Exact up to clock resolution and the time between reading the two clocks.
-        lead_ns = delay_lead_ns = -round((shift_ns + found.base_ms * NS_PER_MS) / NS_PER_MS) * NS_PER_MS
+        lead_ns = delay_lead_ns = -round((shift_ns + link_log.base_ms * NS_PER_MS) / NS_PER_MS) * NS_PER_MS
         if len(shells.logs) > 1:
             delay_lead_ns = origin.monotonic_ns - header_of(shells.logs[1])["began_monotonic_ns"]
             why = why or late_leo(report_of(shells.logs[1]))
-        departure_ns = found.departure_ms * NS_PER_MS + shift_ns
+        departure_ns = link_log.departure_ms * NS_PER_MS + shift_ns
         ahead_ns = delay_lead_ns - round(LEAD_S * NS_PER_S) if link.schedule.varies else 0
         delivery_ns = departure_ns + link.schedule.delay_at(departure_ns + ahead_ns)
         nothing = np.zeros(0, dtype=np.int64)
         return LinkEvents(
-            arrival_ns=found.arrival_ms * NS_PER_MS + shift_ns,
+            arrival_ns=link_log.arrival_ms * NS_PER_MS + shift_ns,
             departure_ns=departure_ns,
             delivery_ns=np.maximum.accumulate(delivery_ns) if len(delivery_ns) else delivery_ns,
-            delivered_bytes=found.departure_bytes,
+            delivered_bytes=link_log.departure_bytes,
             drop_ns=drop_ms * NS_PER_MS + shift_ns,
             dropped_packets=dropped,
             loss_ns=nothing,
@@ -150,10 +150,10 @@ def drops(log: LinkLog) -> tuple[Integers, Integers]:
     came_ms = log.departure_ms - log.queued_ms
     first, last = int(log.arrival_ms[0]), int(came_ms.max())
     arrived = np.bincount(log.arrival_ms[log.arrival_ms <= last] - first, minlength=last - first + 1)
-    gone = arrived - np.bincount(came_ms - first, minlength=last - first + 1)
+    missing = arrived - np.bincount(came_ms - first, minlength=last - first + 1)
     # Arrivals of the last millisecond may still be queued.
-    gone[-1] = 0
-    return np.flatnonzero(gone > 0) + first, gone[gone > 0]
+    missing[-1] = 0
+    return np.flatnonzero(missing > 0) + first, missing[missing > 0]
 
 
 def late(log: LinkLog, begin_ms: float, end_ms: float) -> str | None:
@@ -172,21 +172,21 @@ def late(log: LinkLog, begin_ms: float, end_ms: float) -> str | None:
     return f"mm-link handled 1 % of the opportunities {p99_ms:.0f} ms late or more (limit: {LATE_MS} ms)"
 
 
-def opportunities(found: leosim.LinkPlan, duration_ns: int) -> Series:
+def opportunities(schedule: leosim.LinkPlan, duration_ns: int) -> Series:
     """Return a schedule as the series for mm-link's two files.
 
     The link is up before the run's start and after its end, because mm-link needs that at a period's ends.
     The ACK direction has its own outages, and more capacity than ACKs need.
     """
     lead, tail = round(LEAD_S * NS_PER_S), _TAIL_S * NS_PER_S
-    start = np.concatenate(([0], found.start_ns + lead, [lead + duration_ns]))
+    start = np.concatenate(([0], schedule.start_ns + lead, [lead + duration_ns]))
     keep = np.append(start[1:] > start[:-1], True)
-    rows = np.concatenate(([0], np.arange(len(found.start_ns)), [0]))
+    rows = np.concatenate(([0], np.arange(len(schedule.start_ns)), [0]))
     connected, back_connected = (
-        np.concatenate(([True], up, [True]))[keep] for up in (found.connected, found.back_connected)
+        np.concatenate(([True], up, [True]))[keep] for up in (schedule.connected, schedule.back_connected)
     )
-    rate = np.maximum(found.rate_bps[rows][keep], np.where(connected, 1, 0))
-    highest = int(found.rate_bps.max())
+    rate = np.maximum(schedule.rate_bps[rows][keep], np.where(connected, 1, 0))
+    highest = int(schedule.rate_bps.max())
     rate[[0, -1]] = highest
     acknowledgements = math.ceil(highest * _ACK_SHARE / _OPPORTUNITY_A_MS_BPS) * _OPPORTUNITY_A_MS_BPS
     period_ns = -(-(lead + duration_ns + tail) // NS_PER_MS) * NS_PER_MS
@@ -204,31 +204,31 @@ def opportunities(found: leosim.LinkPlan, duration_ns: int) -> Series:
 
 def queue(link: PlannedLink, where: str) -> Queue:
     """Return a link's queue in mahimahi's format."""
-    asked, limit = link.spec.queue, link.limit or Limit("packets", _MANAGED_QUEUE_PACKETS)
-    if asked.ecn:
+    spec, limit = link.spec.queue, link.limit or Limit("packets", _MANAGED_QUEUE_PACKETS)
+    if spec.ecn:
         raise InputError(f"{where}.queue.ecn: mahimahi's queues do not support ECN")
-    match asked.kind:
+    match spec.kind:
         case "droptail":
             return Queue("droptail", {limit.unit: limit.size})
         case "codel":
-            knobs = {"target": asked.target_ms, "interval": asked.interval_ms}
+            knobs = {"target": spec.target_ms, "interval": spec.interval_ms}
             defaults = _CODEL_MS
-        case "pie" if (asked.tupdate_ms, asked.alpha, asked.beta) == (None, None, None):
-            knobs = {"qdelay_ref": asked.target_ms}
+        case "pie" if (spec.tupdate_ms, spec.alpha, spec.beta) == (None, None, None):
+            knobs = {"qdelay_ref": spec.target_ms}
             defaults = _PIE_MS
         case "pie":
             raise InputError(f"{where}.queue: mahimahi's pie supports only target_ms")
         case _:
             raise InputError(
-                f"{where}.queue.kind: {asked.kind}: mahimahi supports droptail, codel and pie{_ELSEWHERE}"
+                f"{where}.queue.kind: {spec.kind}: mahimahi supports droptail, codel and pie{_KERNEL_HINT}"
             )
     limits: dict[str, int] = {limit.unit: limit.size}
     for name, default in defaults.items():
-        given = knobs.get(name)
+        value = knobs.get(name)
         limits[name] = whole_ms(
-            round((default if given is None else given) * NS_PER_MS), f"{where}.queue.{name}"
+            round((default if value is None else value) * NS_PER_MS), f"{where}.queue.{name}"
         )
-    return Queue(asked.kind, limits)
+    return Queue(spec.kind, limits)
 
 
 def whole_ms(time_ns: int, where: str) -> int:
@@ -238,5 +238,7 @@ def whole_ms(time_ns: int, where: str) -> int:
         InputError: the time is not a whole number of ms.
     """
     if time_ns % NS_PER_MS:
-        raise InputError(f"{where}: {time_ns / NS_PER_MS:g} ms: mahimahi supports only whole ms{_ELSEWHERE}")
+        raise InputError(
+            f"{where}: {time_ns / NS_PER_MS:g} ms: mahimahi supports only whole ms{_KERNEL_HINT}"
+        )
     return time_ns // NS_PER_MS

@@ -110,7 +110,7 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
     Args:
         scenario: resolved.
         traces: the CSV of every path trace that it names.
-        schemes: schemes that the machine's kernel runs.
+        schemes: schemes of the machine's kernel.
         backend: its name, for messages.
 
     Raises:
@@ -139,7 +139,9 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
         raise InputError(f"{where}: flows: {total} exceed the limit of {MAX_FLOWS}")
     names = chain([flow.route for flow in scenario.flows], where)
     parsed = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
-    schedules = {found.name: found for found in leosim.plan_links(scenario.model_dump_json(), parsed)}
+    schedules = {
+        schedule.name: schedule for schedule in leosim.plan_links(scenario.model_dump_json(), parsed)
+    }
     duration_ns = round(scenario.duration_s * NS_PER_S)
     links = []
     for name in reversed(names):
@@ -180,26 +182,26 @@ def _buffers(scenario: Scenario, where: str) -> dict[str, str]:
         InputError: they differ between flows, but Linux has one setting per host.
     """
     streams = [flow for flow in scenario.flows if flow.scheme != DATAGRAMS]
-    found = {}
+    buffers = {}
     for name in ("tcp_rmem", "tcp_wmem"):
-        given = {getattr(flow, name) and tuple(getattr(flow, name)) for flow in streams}
-        if len(given) > 1:
+        sizes_of_flows = {getattr(flow, name) and tuple(getattr(flow, name)) for flow in streams}
+        if len(sizes_of_flows) > 1:
             raise InputError(f"{where}: flows: {name}: must be the same for all flows, as on one host")
-        if (sizes := next(iter(given), None)) is not None:
-            found[name] = " ".join(map(str, sizes))
-    return found
+        if (sizes := next(iter(sizes_of_flows), None)) is not None:
+            buffers[name] = " ".join(map(str, sizes))
+    return buffers
 
 
 def _ecn(scenario: Scenario, where: str) -> dict[str, str]:
-    """Return TCP's setting of ECN, if flows ask for it.
+    """Return TCP's setting of ECN, if flows set it.
 
     Raises:
         InputError: they differ, but Linux has one setting per host.
     """
-    given = [flow.ecn for flow in scenario.flows if flow.scheme != DATAGRAMS]
-    if all(ecn in (False, "none") for ecn in given):
+    settings = [flow.ecn for flow in scenario.flows if flow.scheme != DATAGRAMS]
+    if all(ecn in (False, "none") for ecn in settings):
         return {}
-    if any(ecn != given[0] for ecn in given) or (setting := _TCP_ECN.get(str(given[0]))) is None:
+    if any(ecn != settings[0] for ecn in settings) or (setting := _TCP_ECN.get(str(settings[0]))) is None:
         raise InputError(f"{where}: flows: ecn: must be the same for all flows and both ends, as on one host")
     return {"tcp_ecn": setting}
 
@@ -217,18 +219,18 @@ def chain(routes: Sequence[Sequence[str]], where: str) -> list[str]:
             if after.setdefault(here, there) != there or before.setdefault(there, here) != here:
                 raise InputError(
                     f"{where}: flows.{index}.route: nested shells are one chain of links, but this route "
-                    "leaves or joins another flow's in its middle"
+                    "leaves or joins the route of another flow in its middle"
                 )
     links = list(dict.fromkeys(link for route in routes for link in route))
-    found: list[str] = []
+    order: list[str] = []
     for first in links:
         link = first if first not in before else None
         while link is not None:
-            found.append(link)
+            order.append(link)
             link = after.get(link)
-    if len(found) < len(links):
+    if len(order) < len(links):
         raise InputError(f"{where}: flows: the routes form a circle, but nested shells are a chain")
-    return found
+    return order
 
 
 def _limit(queue: Queue, schedule: leosim.LinkPlan) -> Limit | None:

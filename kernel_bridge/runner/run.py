@@ -19,7 +19,7 @@ from leogym.kernel_bridge.inside.ending import GRACE_S, SETUP_S
 from leogym.kernel_bridge.runner.link_shells import LEAD_S, Backend, Folders
 from leogym.kernel_bridge.runner.plan import Plan, plan
 from leogym.kernel_bridge.runner.run_folder import FIRST_PORT, TooSlowError, access, describe, raise_for, read
-from leogym.kernel_bridge.runner.served_flows import Served, known
+from leogym.kernel_bridge.runner.served_flows import Served, runnable_schemes
 from leogym.kernel_bridge.runner.stop import Stop
 from leogym.results.measurement import Measurement
 
@@ -43,11 +43,11 @@ def execute(
         backend: the backend for its links.
         series_ms: the interval of the series.
         policies: folders of the policies that steer flows, by scheme.
-        stop: ends the run early when asked.
+        stop: ends the run early.
 
     Raises:
         InputError: the machine lacks something, or the backend cannot express the scenario.
-        StoppedError: `stop` was asked.
+        StoppedError: ``stop`` was used.
         TooSlowError: the machine did not prepare or end the run in time.
         RuntimeError: shells or flows could not be set up, or were killed.
     """
@@ -85,7 +85,7 @@ def check(
     if policies and (lack := bridge_process.missing()) is not None:
         raise InputError(f"{scenario.name}: --backend {backend.name}: policies: {lack}")
     if schemes is None:
-        schemes = known(available(), policies, agents=agents)
+        schemes = runnable_schemes(available(), policies, agents=agents)
     planned = plan(scenario, traces, schemes, backend.name)
     for link in planned.chain:
         backend.check(planned, link)
@@ -133,14 +133,14 @@ class Run:
             stack.enter_context(self.served)
             logs = self._root / "logs"
             logs.mkdir()
-            heard, told = os.pipe()
-            self._heard = stack.enter_context(os.fdopen(heard))
+            start_reader, start_writer = os.pipe()
+            self._start_reader = stack.enter_context(os.fdopen(start_reader))
             session, self._shells = describe(
-                self.plan, self._backend, self.served.scheme, self._root, work, logs, told
+                self.plan, self._backend, self.served.scheme, self._root, work, logs, start_writer
             )
             file = self._root / "session.json"
             file.write_text(json.dumps(session))
-            self._process = start_in_namespaces("scenario", file, told)
+            self._process = start_in_namespaces("scenario", file, start_writer)
             stack.callback(self._end_now)
             self._stack = stack.pop_all()
         return self
@@ -164,13 +164,13 @@ class Run:
             RuntimeError: shells or flows could not be set up.
         """
         if self._origin_ns is None:
-            if not select.select([self._heard], [], [], PREPARE_S)[0]:
+            if not select.select([self._start_reader], [], [], PREPARE_S)[0]:
                 raise TooSlowError(f"{self._backend.name}: the run was not prepared within {PREPARE_S:g} s")
-            told = self._heard.readline()
-            if not told:
+            line = self._start_reader.readline()
+            if not line:
                 self._end(GRACE_S)
                 raise RuntimeError(f"{self._backend.name}: the run ended before it began")
-            self._origin_ns = int(told)
+            self._origin_ns = int(line)
             self.served.announce(self._origin_ns, FIRST_PORT)
         return self._origin_ns
 

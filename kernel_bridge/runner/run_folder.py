@@ -1,4 +1,4 @@
-"""A run's folder: writes the session description and reads what shells and flows leave."""
+"""A run's folder: writes the session description and reads the results of shells and flows."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.kernel_bridge.host.namespaces import PATH, ordinary_user
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
-from leogym.kernel_bridge.inside.ending import TOO_SLOW, left
+from leogym.kernel_bridge.inside.ending import EXIT_TOO_SLOW, describe_exit
 from leogym.kernel_bridge.inside.scenario import START_S
 from leogym.kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
 from leogym.kernel_bridge.runner.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
@@ -36,7 +36,7 @@ def describe(
     root: Path,
     work: Path,
     logs: Path,
-    told: int,
+    start_descriptor: int,
 ) -> tuple[RunSession, list[LinkShells]]:
     """Return the session for `kernel_bridge.inside.scenario`, and the links' shells.
 
@@ -47,7 +47,7 @@ def describe(
         root: the run's folder.
         work: the ordinary user's folder in it.
         logs: the folder in it for the logs of the flows' ends.
-        told: the file descriptor to which the run's start is written.
+        start_descriptor: the file descriptor to which the run's start is written.
     """
     uid, gid = ordinary_user()
     places = Folders(work, root / "private")
@@ -92,7 +92,7 @@ def describe(
         "iptables": backend.calls_iptables,
         "folder": str(work),
         "result": str(root / "result.json"),
-        "told": told,
+        "start_descriptor": start_descriptor,
         "uid": uid,
         "gid": gid,
         "env": {"PATH": PATH, "HOME": str(work), "LANG": "C.UTF-8"},
@@ -116,10 +116,10 @@ def describe(
 def raise_for(status: int, stderr: str, name: str) -> None:
     """Raise the error for the exit status of a run's first process; none if it ended well."""
     why = "; ".join(stderr.strip().splitlines())
-    if status == TOO_SLOW:
+    if status == EXIT_TOO_SLOW:
         raise TooSlowError(f"{name}: {why}")
     if status:
-        raise RuntimeError(f"{name}: {why or f'the run {left(status)}'}")
+        raise RuntimeError(f"{name}: {why or f'the run {describe_exit(status)}'}")
 
 
 def read(
@@ -129,7 +129,7 @@ def read(
     root: Path,
     series_ms: float,
     fault: Callable[[], str | None] = lambda: None,
-    take: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
+    on_records: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
     fallbacks: Callable[[], Mapping[int, int]] = dict,
 ) -> Measurement:
     """Return the log of a finished run from its folder.
@@ -140,23 +140,23 @@ def read(
         shells: shells per link.
         root: the folder.
         series_ms: the interval of the series.
-        fault: returns why the run is invalid, if the links do not.
-        take: called with the logs of both ends of every flow.
+        fault: returns why the run is invalid for reasons other than its links.
+        on_records: called with the logs of both ends of every flow.
         fallbacks: returns how often policies gave flows to Cubic; called after ``fault``.
     """
-    told: RunResult = json.loads((root / "result.json").read_text())
-    origin = Origin(told["origin_ns"], told["origin_epoch_ns"])
+    result: RunResult = json.loads((root / "result.json").read_text())
+    origin = Origin(result["origin_ns"], result["origin_epoch_ns"])
     events = [
         backend.events(link, of_link, origin, planned.duration_ns)
         for link, of_link in zip(planned.chain, shells, strict=True)
     ]
     logs = root / "logs"
     records = [_record(logs, index, flow.scheme) for index, flow in enumerate(planned.flows)]
-    take(records)
+    on_records(records)
     # Call fault first: a bridge that ended is an error, even if the run is invalid for other reasons.
     served = fault()
-    planned = replace(planned, flows=tuple(map(_as_far_as_it_came, planned.flows, told["senders"])))
-    invalid = _invalid(planned, events, told["senders"]) or served
+    planned = replace(planned, flows=tuple(map(_cut_at_completion, planned.flows, result["senders"])))
+    invalid = _find_fault(planned, events, result["senders"]) or served
     return run_log(planned, records, events, series_ms, invalid, fallbacks())
 
 
@@ -176,18 +176,18 @@ def _record(logs: Path, index: int, scheme: str) -> FlowRecord:
     )
 
 
-def _as_far_as_it_came(flow: PlannedFlow, said: str) -> PlannedFlow:
+def _cut_at_completion(flow: PlannedFlow, stderr: str) -> PlannedFlow:
     """Return the flow with its stop at the transfer's completion, if it completed."""
-    completed = [int(line.split()[1]) for line in said.splitlines() if line.startswith("completed_ns ")]
+    completed = [int(line.split()[1]) for line in stderr.splitlines() if line.startswith("completed_ns ")]
     return replace(flow, stop_ns=completed[0], completed=True) if completed else flow
 
 
-def _invalid(planned: Plan, events: list[LinkEvents], said: list[str]) -> str | None:
+def _find_fault(planned: Plan, events: list[LinkEvents], stderrs: list[str]) -> str | None:
     """Return why a run is invalid, or None."""
-    for link, found in zip(planned.chain, events, strict=True):
-        if found.late is not None:
-            return f"links.{link.name}: {found.late}: this machine is too slow or too busy"
-    for index, (flow, lines) in enumerate(zip(planned.flows, said, strict=True)):
+    for link, link_events in zip(planned.chain, events, strict=True):
+        if link_events.late is not None:
+            return f"links.{link.name}: {link_events.late}: this machine is too slow or too busy"
+    for index, (flow, lines) in enumerate(zip(planned.flows, stderrs, strict=True)):
         late_ns = sum(int(line.split()[1]) for line in lines.splitlines() if line.startswith("late_ns "))
         if late_ns > LATE_SHARE * (flow.stop_ns - flow.start_ns):
             stood_ms = late_ns / NS_PER_MS

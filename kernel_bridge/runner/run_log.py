@@ -68,10 +68,10 @@ def run_log(
     # A shell that began early stays ahead in its trace for the whole run.
     lead_ns = round(LEAD_S * NS_PER_S)
     ahead = {
-        link.name: Ahead(found.lead_ns - lead_ns, found.delay_lead_ns - lead_ns)
+        link.name: Ahead(link_events.lead_ns - lead_ns, link_events.delay_lead_ns - lead_ns)
         if link.schedule.varies
         else Ahead(0, 0)
-        for link, found in zip(plan.chain, events, strict=True)
+        for link, link_events in zip(plan.chain, events, strict=True)
     }
     flows, flow_columns = [], []
     for index, (flow, record) in enumerate(zip(plan.flows, records, strict=True)):
@@ -135,11 +135,11 @@ def _rtt_samples(plan: Plan, flow: PlannedFlow, record: FlowRecord, ahead: dict[
         nothing = np.zeros(0)
         return _RttSamples(nothing.astype(np.int64), nothing, nothing, nothing)
     sent = record.sent
-    came = np.diff(sent.info["segs_in"].astype(np.int64), prepend=0)
-    use = (came > 0) & (sent.info["rtt_us"] > 0)
+    acks = np.diff(sent.info["segs_in"].astype(np.int64), prepend=0)
+    use = (acks > 0) & (sent.info["rtt_us"] > 0)
     time_ns = sent.time_ns[use]
     base = base_rtt_ns(plan, flow, ahead, time_ns) / NS_PER_MS
-    return _RttSamples(time_ns, sent.info["rtt_us"][use] / 1e3, base, came[use].astype(np.float64))
+    return _RttSamples(time_ns, sent.info["rtt_us"][use] / 1e3, base, acks[use].astype(np.float64))
 
 
 def _flow_summary(
@@ -223,7 +223,7 @@ def _flow_series(
         # A sender writes its last record shortly after it has stopped.
         counted[-1] = max([counted[-1], *record.sent.time_ns[-1:]])
     sent, again, lost = (
-        np.diff(_held(record.sent.time_ns, column, counted, 0)) for column in sent_packets(record.sent)
+        np.diff(_values_at(record.sent.time_ns, column, counted, 0)) for column in sent_packets(record.sent)
     )
     interval = np.searchsorted(time_ns, rtts.time_ns, side="left")
     inside = interval < rows
@@ -234,15 +234,15 @@ def _flow_series(
     cwnd, in_flight, pacing = np.zeros(rows), np.zeros(rows), np.full(rows, np.nan)
     if isinstance(record.sent, Samples):
         at, info = record.sent.time_ns, record.sent.info
-        cwnd = _held(at, info["snd_cwnd"].astype(np.int64), time_ns, 0)
+        cwnd = _values_at(at, info["snd_cwnd"].astype(np.int64), time_ns, 0)
         # As in the kernel's tcp_packets_in_flight.
-        unacked, sacked, gone, again_out = (
+        unacked, sacked, lost_out, again_out = (
             info[name].astype(np.int64) for name in ("unacked", "sacked", "lost", "retrans")
         )
-        flying = unacked - sacked - gone + again_out
-        in_flight = _held(at, flying, time_ns, 0)
+        flying = unacked - sacked - lost_out + again_out
+        in_flight = _values_at(at, flying, time_ns, 0)
         rate = info["pacing_rate"]
-        pacing = _held(at, np.where(rate == UNPACED, np.nan, rate * 8e-6), time_ns, np.nan)
+        pacing = _values_at(at, np.where(rate == UNPACED, np.nan, rate * 8e-6), time_ns, np.nan)
     seconds = (time_ns - before) / NS_PER_S
     return {
         "time_s": time_ns / NS_PER_S,
@@ -261,7 +261,7 @@ def _flow_series(
 
 def _link_summary(name: str, events: LinkEvents, duration_ns: int) -> dict[str, Any]:
     arrived = int((events.arrival_ns < duration_ns).sum())
-    left = int((events.departure_ns < duration_ns).sum())
+    departed = int((events.departure_ns < duration_ns).sum())
     delivered = int((events.delivery_ns < duration_ns).sum())
     dropped = int(events.dropped_packets[events.drop_ns < duration_ns].sum())
     lost = int(events.lost_packets[events.loss_ns < duration_ns].sum())
@@ -273,8 +273,8 @@ def _link_summary(name: str, events: LinkEvents, duration_ns: int) -> dict[str, 
         "dropped_packets": dropped,
         "marked_packets": events.marked_packets,
         "lost_packets": lost,
-        "queued_packets": arrived - left - dropped - lost,
-        "in_flight_packets": left - delivered,
+        "queued_packets": arrived - departed - dropped - lost,
+        "in_flight_packets": departed - delivered,
     }
 
 
@@ -290,7 +290,7 @@ def _link_series(
     shift = ahead[link.name].capacity_ns
     edges = np.concatenate(([0], grid))
     arrived = np.searchsorted(events.arrival_ns, edges)
-    left = np.searchsorted(events.departure_ns, edges)
+    departed = np.searchsorted(events.departure_ns, edges)
     carried = _sum_at(events.delivery_ns, events.delivered_bytes, edges)
     dropped = _sum_at(events.drop_ns, events.dropped_packets, edges)
     lost = _sum_at(events.loss_ns, events.lost_packets, edges)
@@ -301,7 +301,7 @@ def _link_series(
         "link": np.full(len(grid), index, dtype=np.uint32),
         "capacity_mbps": bits * 1e-6 / seconds,
         "delay_ms": link.schedule.delay_at(grid + ahead[link.name].delay_ns) / NS_PER_MS,
-        "queue_packets": np.maximum(arrived - left - dropped - lost, 0)[1:].astype(np.uint32),
+        "queue_packets": np.maximum(arrived - departed - dropped - lost, 0)[1:].astype(np.uint32),
         "connected": link.schedule.stays_connected(edges[:-1] + shift, edges[1:] + shift),
         "dropped_packets": np.diff(dropped).astype(np.uint32),
         "delivered_mbps": np.diff(carried) * 8e-6 / seconds,
@@ -313,14 +313,14 @@ def _sum_at(time_ns: Integers, values: Integers, at_ns: Integers) -> Integers:
     return np.concatenate(([0], np.cumsum(values)))[np.searchsorted(time_ns, at_ns)]
 
 
-def _held(time_ns: Integers, values: Column, at_ns: Integers, before: float) -> Column:
+def _values_at(time_ns: Integers, values: Column, at_ns: Integers, before: float) -> Column:
     """Return the last value at or before each time."""
-    known = np.concatenate((np.asarray([before], dtype=values.dtype), values))
-    return known[np.searchsorted(time_ns, at_ns, side="right")]
+    padded = np.concatenate((np.asarray([before], dtype=values.dtype), values))
+    return padded[np.searchsorted(time_ns, at_ns, side="right")]
 
 
 def _by_time(tables: list[dict[str, Column]], key: str) -> dict[str, Column]:
     """Concatenate tables, sorted by time, then flow or link."""
-    whole = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    order = np.lexsort((whole[key], whole["time_s"]))
-    return {name: column[order] for name, column in whole.items()}
+    joined = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    order = np.lexsort((joined[key], joined["time_s"]))
+    return {name: column[order] for name, column in joined.items()}

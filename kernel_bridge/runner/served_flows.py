@@ -11,7 +11,7 @@ from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.bridge.announcer import Announcer
 from leogym.kernel_bridge.bridge.client import Bridge, BridgeError
 from leogym.kernel_bridge.bridge.process import SCHEMES, BridgeProcess, Offered
-from leogym.kernel_bridge.host.schemes import OURS
+from leogym.kernel_bridge.host.schemes import NAME_PREFIX
 from leogym.kernel_bridge.inside.session import Role
 from leogym.kernel_bridge.runner import handovers
 from leogym.kernel_bridge.runner.plan import Plan
@@ -25,7 +25,7 @@ RECEIVERS_SCHEME = "reno"
 _numbers = itertools.count()
 
 
-def served() -> list[str]:
+def bridge_schemes() -> list[str]:
     """Return the schemes that leo-bridge adds to this kernel's, without policies."""
     return list(SCHEMES) if bridge_process.missing() is None else []
 
@@ -52,7 +52,9 @@ class Served:
     ) -> None:
         self._plan = plan
         self._kinds = deciders(plan, policies, agent)
-        self._names = {scheme: f"{OURS}{os.getpid():x}.{next(_numbers) % 256:x}" for scheme in self._kinds}
+        self._names = {
+            scheme: f"{NAME_PREFIX}{os.getpid():x}.{next(_numbers) % 256:x}" for scheme in self._kinds
+        }
         self._interval_ms = interval_ms
         self._bridge: BridgeProcess | None = None
         self._announcer: Announcer | None = None
@@ -112,15 +114,15 @@ class Served:
         assert self._bridge is not None, "no flow of the plan is served"
         try:
             with self._bridge.client() as client:
-                told = client.status()["schemes"]
+                statuses = client.status()["schemes"]
         except (OSError, ValueError, BridgeError) as error:
             raise BridgeError(f"leo-bridge: ended during the run: {error}") from None
-        return next(one for one in told if one["scheme"] == self._names[scheme])
+        return next(status for status in statuses if status["scheme"] == self._names[scheme])
 
     def fallbacks(self, first_port: int) -> dict[int, int]:
-        """Return how often policies gave their flows to Cubic; see `given_to_cubic`."""
-        told = {scheme: self.status(scheme) for scheme in self._kinds if scheme != AGENT}
-        return given_to_cubic(self._plan, told, first_port)
+        """Return how often policies gave their flows to Cubic; see `count_cubic_fallbacks`."""
+        statuses = {scheme: self.status(scheme) for scheme in self._kinds if scheme != AGENT}
+        return count_cubic_fallbacks(self._plan, statuses, first_port)
 
     @property
     def reported_handovers(self) -> int:
@@ -134,10 +136,10 @@ class Served:
             BridgeError: the bridge ended during the run.
         """
         for scheme in self._kinds:
-            told = self.status(scheme)
+            status = self.status(scheme)
             if scheme == AGENT:
                 continue  # the client tracks its own lateness
-            if (why := unserved(scheme, told)) is not None:
+            if (why := find_service_fault(scheme, status)) is not None:
                 return why
         return self._announcer.fault() if self._announcer is not None else None
 
@@ -149,15 +151,15 @@ def deciders(
 
     It is a policy's folder, a scheme of the bridge, or a client as an agent of the specification ``agent``.
     """
-    found: dict[str, Path | str | Offered | None] = {}
+    chosen: dict[str, Path | str | Offered | None] = {}
     for scheme in dict.fromkeys(flow.scheme for flow in plan.flows):
         if scheme in policies:
-            found[scheme] = policies[scheme]
+            chosen[scheme] = policies[scheme]
         elif scheme in SCHEMES:
-            found[scheme] = scheme
+            chosen[scheme] = scheme
         elif scheme == AGENT:
-            found[scheme] = Offered(agent)
-    return found
+            chosen[scheme] = Offered(agent)
+    return chosen
 
 
 def reports(plan: Plan, first_port: int) -> dict[int, list[tuple[int, int]]]:
@@ -169,34 +171,38 @@ def reports(plan: Plan, first_port: int) -> dict[int, list[tuple[int, int]]]:
     }
 
 
-def given_to_cubic(plan: Plan, told: Mapping[str, Mapping[str, Any]], first_port: int) -> dict[int, int]:
+def count_cubic_fallbacks(
+    plan: Plan, statuses: Mapping[str, Mapping[str, Any]], first_port: int
+) -> dict[int, int]:
     """Return how often each flow's policy gave it to Cubic: outside its known ranges, or without an action.
 
-    Flows of policies that name neither ranges nor a fallback are left out.
+    The result omits flows of policies that name neither ranges nor a fallback.
 
     Args:
         plan: its flow ``n`` goes to port ``first_port + n``.
-        told: the bridge's status by scheme, after the flows have ended.
+        statuses: the bridge's status by scheme, after the flows have ended.
         first_port: the first flow's port.
     """
-    given = {}
+    counts = {}
     for index, flow in enumerate(plan.flows):
-        status = told.get(flow.scheme)
+        status = statuses.get(flow.scheme)
         if status is not None and status.get("guarded"):
-            mine = f":{first_port + index}"
-            given[index] = sum(times for remote, times in status["given_to_cubic"] if remote.endswith(mine))
-    return given
+            suffix = f":{first_port + index}"
+            counts[index] = sum(
+                times for remote, times in status["given_to_cubic"] if remote.endswith(suffix)
+            )
+    return counts
 
 
-def unserved(scheme: str, told: Mapping[str, Any]) -> str | None:
+def find_service_fault(scheme: str, status: Mapping[str, Any]) -> str | None:
     """Return why the bridge failed to serve a scheme's flows, from its status, or None."""
-    if told["too_late"] is not None:
-        return f"leo-bridge: {scheme}: {told['too_late']}"
-    if told["fallbacks"]:
-        return f"leo-bridge: {scheme}: flows fell back to Cubic {told['fallbacks']} times"
+    if status["too_late"] is not None:
+        return f"leo-bridge: {scheme}: {status['too_late']}"
+    if status["fallbacks"]:
+        return f"leo-bridge: {scheme}: flows fell back to Cubic {status['fallbacks']} times"
     return None
 
 
-def known(available: Collection[str], policies: Collection[str], *, agents: bool) -> list[str]:
-    """Return all schemes that a flow may have."""
-    return [*dict.fromkeys([*available, *served(), *policies, *([AGENT] if agents else [])])]
+def runnable_schemes(available: Collection[str], policies: Collection[str], *, agents: bool) -> list[str]:
+    """Return the schemes that a flow may have on this machine."""
+    return [*dict.fromkeys([*available, *bridge_schemes(), *policies, *([AGENT] if agents else [])])]

@@ -1,4 +1,4 @@
-"""Ends runs early: one thread asks, and whatever other threads wait for ends."""
+"""Ends runs early: a thread requests it, and the waits of all other threads end."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -6,44 +6,44 @@ from contextlib import contextmanager
 
 
 class StoppedError(Exception):
-    """A run was asked to end early; there is no result."""
+    """A run was ended early; there is no result."""
 
 
 class Stop:
-    """A permanent request to end all runs that share it, whatever their threads wait for."""
+    """A permanent request to end all runs that share it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ends: dict[object, Callable[[], None]] = {}
-        self._asked = False
+        self._is_requested = False
 
     @property
     def asked(self) -> bool:
         """Whether runs must end."""
-        return self._asked
+        return self._is_requested
 
     def ask(self) -> None:
         """End all current runs and prevent new ones."""
         with self._lock:
-            self._asked = True
+            self._is_requested = True
             for end in self._ends.values():
                 end()
 
     def check(self) -> None:
-        """Check that nobody has asked.
+        """Check that no thread has requested the end.
 
         Raises:
             StoppedError: `ask` was called.
         """
-        if self._asked:
+        if self._is_requested:
             raise StoppedError
 
     @contextmanager
     def by(self, end: Callable[[], None]) -> Iterator[None]:
-        """Call ``end`` on the asking thread if `ask` is called during the ``with`` block.
+        """Call ``end`` on the requesting thread if `ask` is called during the ``with`` block.
 
-        ``end`` must end what the block waits for, such as a process. Any error that follows in the block
-        becomes:
+        ``end`` must end the wait of the block, for instance by killing a process. Any error that follows in
+        the block becomes:
 
         Raises:
             StoppedError: `ask` was called before or in the block.

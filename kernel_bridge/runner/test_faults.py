@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from leogym.common.processes import descendants
 from leogym.configs.scenario import parse
 from leogym.kernel_bridge import mahimahi
 from leogym.kernel_bridge.bridge import process as bridge_process
@@ -21,7 +22,6 @@ from leogym.kernel_bridge.runner.backends import BACKENDS
 from leogym.kernel_bridge.runner.leo_links import LeoLinks
 from leogym.kernel_bridge.runner.run import Run, check
 from leogym.kernel_bridge.runner.run_folder import TooSlowError
-from tests.support.processes import descendants
 
 pytestmark = pytest.mark.real_time
 
@@ -51,7 +51,7 @@ def _machine():
         "rules": [line.split("[")[0] for line in rules.splitlines() if not line.startswith("#")],
         "mounts": Path("/proc/self/mounts").read_text(),
         "routes": Path("/proc/net/route").read_text().splitlines()[1:],
-        "schemes": [name for name in names if name.startswith(f"{schemes.OURS}{os.getpid():x}.")],
+        "schemes": [name for name in names if name.startswith(f"{schemes.NAME_PREFIX}{os.getpid():x}.")],
         "folders": sorted(Path("/tmp").glob(f"leogym-*-{os.getpid()}-*")),
         "processes": sorted(descendants(os.getpid()).values()),
         "settings": {
@@ -65,7 +65,7 @@ def _machine():
 @needs_everything
 @pytest.mark.parametrize("trials", TRIALS)
 @pytest.mark.parametrize(
-    ("backend", "victim", "told"),
+    ("backend", "victim", "expected"),
     [
         ("kernel", "mm-leo", r"\bmm-leo\b.*: killed"),
         ("mahimahi", "mm-link", r"\bmm-link\b.*: killed"),
@@ -75,7 +75,9 @@ def _machine():
         ("kernel", "leo-bridge", "leo-bridge: ended before the run, or was killed"),
     ],
 )
-def test_a_run_whose_part_is_killed_at_any_moment_says_so_and_leaves_nothing(backend, victim, told, trials):
+def test_a_run_whose_part_is_killed_at_any_moment_says_so_and_leaves_nothing(
+    backend, victim, expected, trials
+):
     draw = random.Random(f"{victim}{trials}")
     links = BACKENDS[backend]()
     planned = _planned(10, links)
@@ -83,13 +85,13 @@ def test_a_run_whose_part_is_killed_at_any_moment_says_so_and_leaves_nothing(bac
     for _ in range(trials):
         with Run(planned, links, {"mine": POLICY}) as run:
             run.begin()
-            found = [pid for pid, name in descendants(os.getpid()).items() if name == victim]
-            chosen = draw.choice(sorted(found))
+            pids = [pid for pid, name in descendants(os.getpid()).items() if name == victim]
+            chosen = draw.choice(sorted(pids))
             time.sleep(draw.uniform(0, 1))  # a random moment, perhaps before the end on a busy machine
             os.kill(chosen, signal.SIGKILL)
             with pytest.raises(RuntimeError) as caught:
                 run.finish()
-        assert re.search(told, str(caught.value)), caught
+        assert re.search(expected, str(caught.value)), caught
         assert "\n" not in str(caught.value)
         assert "Traceback" not in str(caught.value)
         assert _machine() == before
@@ -143,14 +145,14 @@ def test_a_run_on_a_machine_whose_cores_are_all_busy_is_no_result(backend):
     links = BACKENDS[backend]()
     before = _machine()
     with contextlib.ExitStack() as stack:
-        held, hold = os.pipe()
+        reader, hold = os.pipe()
         hogs = []
         for core in os.sched_getaffinity(0):
             line = [sys.executable, "-I", "-c", HOG, str(core)]
             hogs.append(
-                stack.enter_context(subprocess.Popen(line, stdin=held, stdout=subprocess.PIPE, text=True))
+                stack.enter_context(subprocess.Popen(line, stdin=reader, stdout=subprocess.PIPE, text=True))
             )
-        os.close(held)
+        os.close(reader)
         run = stack.enter_context(Run(_planned(3, links), links, {"mine": POLICY}))
         for hog in hogs:
             assert hog.stdout.readline() == "\n"

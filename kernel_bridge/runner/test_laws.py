@@ -97,7 +97,7 @@ def test_satcp_is_back_at_its_window_after_an_announced_outage_far_sooner_than_a
     # Algorithm 1: at a timeout within a handover report, SaTCP does not reset Cubic and sets K <- K / 9. With
     # the old maximum W as target, K is the cube root of 0.3 W / 0.4, after slow start up to 0.7 W.
     handovers = {"announced": [{"time_s": OUT_S, "predicted_s": OUT_S}], "sudden": []}
-    traces = {name: _trace(name, told) for name, told in handovers.items()}
+    traces = {name: _trace(name, announced) for name, announced in handovers.items()}
     # One run, each flow alone on its link. Three seconds after the outage are twice what the first may take.
     log = _run("satcp", BACK_S + 3, {name: {"trace": name} for name in traces}, traces)
     window, announced_s = _time_to_come_back(log, 0)
@@ -106,7 +106,7 @@ def test_satcp_is_back_at_its_window_after_an_announced_outage_far_sooner_than_a
     rtt_s = (2 * ONE_WAY_MS + BUFFER_PACKETS * PACKET_MS) / 1e3
     slow_start_s = np.log2(0.7 * window) * 2 * ONE_WAY_MS / 1e3
     _, usual_s = _time_to_come_back(log, 1)
-    told = f"back after {announced_s:.1f} s announced, {usual_s:.1f} s else"
-    print(f"W {window:.0f}, K / 9 {ninth_s:.2f} s: {told}")
+    summary = f"back after {announced_s:.1f} s announced, {usual_s:.1f} s else"
+    print(f"W {window:.0f}, K / 9 {ninth_s:.2f} s: {summary}")
     assert announced_s < slow_start_s + ninth_s + 3 * rtt_s
     assert announced_s < usual_s / 2

@@ -58,8 +58,8 @@ def test_both_directions_have_the_schedules_outages_at_the_schedules_times():
     link = {"trace": "short"}
     flow = {"scheme": "cubic", "route": ["l"]}
     data = {"name": "test", "duration_s": 2, "links": {"l": link}, "flows": [flow]}
-    [found] = leosim.plan_links(parse(data, "test").to_json(), {"short": trace})
-    series = opportunities(found, 2 * second)
+    [schedule] = leosim.plan_links(parse(data, "test").to_json(), {"short": trace})
+    series = opportunities(schedule, 2 * second)
     lead_ms = round(LEAD_S * 1000)
     for direction, per_ms in (("uplink", (2, 1)), ("downlink", (1, 1))):
         due = np.concatenate(list(opportunities_ms(series, direction))) - lead_ms
@@ -74,8 +74,8 @@ def test_drops_that_the_log_does_not_tell_follow_from_the_arrivals_that_never_le
         "5 + 1504\n5 + 1504\n5 + 1504\n6 + 1504\n7 # 1504\n7 - 1504 2\n8 # 1504\n8 - 1504 2\n9 + 1504\n"
     )
     assert [column.tolist() for column in drops(log)] == [[5], [2]]
-    told = _log("5 + 1504\n5 + 1504\n5 d 1 1504\n7 # 1504\n7 - 1504 2\n")
-    assert [column.tolist() for column in drops(told)] == [[5], [1]]
+    log = _log("5 + 1504\n5 + 1504\n5 d 1 1504\n7 # 1504\n7 - 1504 2\n")
+    assert [column.tolist() for column in drops(log)] == [[5], [1]]
 
 
 def test_a_shell_that_sleeps_through_its_opportunities_is_late_and_an_idle_one_is_not():
@@ -88,7 +88,7 @@ def test_a_shell_that_sleeps_through_its_opportunities_is_late_and_an_idle_one_i
 
 
 @pytest.mark.parametrize(
-    ("link", "told"),
+    ("link", "rule"),
     [
         ({"queue": {"kind": "fq_codel"}}, "queue.kind: fq_codel: mahimahi supports droptail, codel and pie"),
         ({"queue": {"kind": "codel", "ecn": True}}, "queue.ecn: mahimahi's queues do not"),
@@ -96,9 +96,9 @@ def test_a_shell_that_sleeps_through_its_opportunities_is_late_and_an_idle_one_i
         ({"queue": {"kind": "codel", "target_ms": 0.5}}, "queue.target: 0.5 ms: mahimahi supports"),
     ],
 )
-def test_a_link_that_mahimahi_cannot_express_is_refused_in_one_line(link, told):
+def test_a_link_that_mahimahi_cannot_express_is_refused_in_one_line(link, rule):
     planned = _planned(**link)
-    with pytest.raises(InputError, match=told) as caught:
+    with pytest.raises(InputError, match=rule) as caught:
         MahimahiLinks().check(planned, planned.chain[0])
     assert "\n" not in str(caught.value)
 

@@ -67,7 +67,7 @@ def test_the_same_seed_makes_the_same_bursts():
 
 
 @pytest.mark.parametrize(
-    ("flows", "more", "told"),
+    ("flows", "more", "rule"),
     [
         ([{"route": ["a", "b"]}, {"route": ["a", "c"]}], {}, "flows.1.route: nested shells are one chain"),
         ([{"route": ["a", "c"]}, {"route": ["b", "c"]}], {}, "flows.1.route: nested shells are one chain"),
@@ -96,7 +96,7 @@ def test_the_same_seed_makes_the_same_bursts():
         ),
     ],
 )
-def test_what_nested_shells_cannot_express_is_refused_in_one_line(flows, more, told):
-    with pytest.raises(InputError, match=told) as caught:
+def test_what_nested_shells_cannot_express_is_refused_in_one_line(flows, more, rule):
+    with pytest.raises(InputError, match=rule) as caught:
         _plan(*flows, **more)
     assert "\n" not in str(caught.value)

@@ -17,8 +17,8 @@ def _planned(duration_s, **link):
     flow = {"scheme": "cubic", "route": ["l"]}
     data = {"name": "test", "duration_s": duration_s, "links": {"l": link}, "flows": [flow]}
     traces = {"short": leosim.PathTrace.parse(TRACE, "short")}
-    [found] = leosim.plan_links(parse(data, "test").to_json(), traces)
-    return found
+    [schedule] = leosim.plan_links(parse(data, "test").to_json(), traces)
+    return schedule
 
 
 def _schedule(duration_s, **link):
@@ -26,40 +26,40 @@ def _schedule(duration_s, **link):
 
 
 def test_a_trace_starts_at_its_offset_and_wraps_at_its_period():
-    found = _schedule(4.0, offset_s=1.75)
-    assert (found.start_ns / 1e9).tolist() == [0, 0.25, 1.25, 1.75, 2.25, 3.25, 3.75]
-    assert found.connected.tolist() == [False, True, True, False, True, True, False]
-    assert found.rate_bps.tolist() == [4e6, 8e6, 4e6, 4e6, 8e6, 4e6, 4e6]
-    assert found.varies
+    schedule = _schedule(4.0, offset_s=1.75)
+    assert (schedule.start_ns / 1e9).tolist() == [0, 0.25, 1.25, 1.75, 2.25, 3.25, 3.75]
+    assert schedule.connected.tolist() == [False, True, True, False, True, True, False]
+    assert schedule.rate_bps.tolist() == [4e6, 8e6, 4e6, 4e6, 8e6, 4e6, 4e6]
+    assert schedule.varies
 
 
 def test_capacity_is_what_the_spans_carry_and_outages_carry_nothing():
-    found = _schedule(4.0)
+    schedule = _schedule(4.0)
     edges = np.array([0, 500_000_000, 1_250_000_000, 1_750_000_000, 2_500_000_000])
-    assert found.capacity_bits(edges[:-1], edges[1:]).tolist() == pytest.approx([4e6, 5e6, 1e6, 4e6])
-    assert found.stays_connected(edges[:-1], edges[1:]).tolist() == [True, True, False, False]
-    assert found.delay_at(np.array([-5, 0, 999_999_999, 1_000_000_000])).tolist() == [
+    assert schedule.capacity_bits(edges[:-1], edges[1:]).tolist() == pytest.approx([4e6, 5e6, 1e6, 4e6])
+    assert schedule.stays_connected(edges[:-1], edges[1:]).tolist() == [True, True, False, False]
+    assert schedule.delay_at(np.array([-5, 0, 999_999_999, 1_000_000_000])).tolist() == [
         10_000_000, 10_000_000, 10_000_000, 12_000_000
     ]  # fmt: skip
 
 
 def test_an_outage_is_over_where_its_span_ends():
-    found = _schedule(4.0)
-    assert found.stays_connected(np.array([2_000_000_000]), np.array([2_100_000_000])).tolist() == [True]
-    assert found.stays_connected(np.array([1_900_000_000]), np.array([2_000_000_000])).tolist() == [False]
+    schedule = _schedule(4.0)
+    assert schedule.stays_connected(np.array([2_000_000_000]), np.array([2_100_000_000])).tolist() == [True]
+    assert schedule.stays_connected(np.array([1_900_000_000]), np.array([2_000_000_000])).tolist() == [False]
 
 
 def test_a_scenarios_rate_replaces_the_traces_and_its_loss_comes_on_top():
-    found = _schedule(2.0, rate_mbps=100.0, loss=0.5)
-    assert found.rate_bps.tolist() == [100_000_000] * 3
-    assert found.loss.tolist() == pytest.approx([0.5, 0.75, 0.75])
+    schedule = _schedule(2.0, rate_mbps=100.0, loss=0.5)
+    assert schedule.rate_bps.tolist() == [100_000_000] * 3
+    assert schedule.loss.tolist() == pytest.approx([0.5, 0.75, 0.75])
 
 
 def test_a_link_without_a_trace_never_changes():
-    found = _planned(60.0, rate_mbps=10.0, delay_ms=2.5)
-    assert not found.varies
-    assert found.capacity_bits(np.array([0]), np.array([10**9])).tolist() == [1e7]
-    assert found.delay_ns.tolist() == [2_500_000]
+    schedule = _planned(60.0, rate_mbps=10.0, delay_ms=2.5)
+    assert not schedule.varies
+    assert schedule.capacity_bits(np.array([0]), np.array([10**9])).tolist() == [1e7]
+    assert schedule.delay_ns.tolist() == [2_500_000]
 
 
 def test_a_queue_without_a_size_has_the_disciplines_default():
@@ -67,8 +67,8 @@ def test_a_queue_without_a_size_has_the_disciplines_default():
         kind: _planned(1.0, rate_mbps=12.0, delay_ms=25.0, queue={"kind": kind})
         for kind in ("droptail", "head_drop", "codel", "fq_codel", "sfq", "cake", "dualpi2", "gateway")
     }
-    found = {kind: (link.limit_packets, link.limit_bytes) for kind, link in sizes.items()}
-    assert found == {
+    limits = {kind: (link.limit_packets, link.limit_bytes) for kind, link in sizes.items()}
+    assert limits == {
         "droptail": (50, None),
         "head_drop": (50, None),
         "codel": (1_000, None),

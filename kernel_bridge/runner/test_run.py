@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from leogym.common.errors import InputError
+from leogym.common.processes import descendants
 from leogym.configs.scenario import parse
 from leogym.kernel_bridge import mahimahi
 from leogym.kernel_bridge.runner.mahimahi_links import MahimahiLinks
 from leogym.kernel_bridge.runner.run import execute
 from leogym.kernel_bridge.runner.run_folder import TooSlowError
-from tests.support.processes import descendants
 
 pytestmark = pytest.mark.real_time
 
@@ -106,9 +106,9 @@ def test_flows_on_stretches_of_a_chain_see_only_their_links_and_datagrams_keep_t
         {"scheme": "reno", "route": ["a"], "extra_delay_ms": 20},
         {"scheme": "udp", "rate_mbps": 2.4, "route": ["b"]},
     )
-    whole, first, datagrams = log.flows
-    assert [flow["base_rtt_mean_ms"] for flow in (whole, first)] == [30, 50]
-    assert whole["rtt_mean_ms"] >= 30
+    full, first, datagrams = log.flows
+    assert [flow["base_rtt_mean_ms"] for flow in (full, first)] == [30, 50]
+    assert full["rtt_mean_ms"] >= 30
     assert first["rtt_mean_ms"] >= 50
     assert [flow["capacity_mbps"] for flow in log.flows] == [12, 24, 12]
     assert datagrams["sent_packets"] == pytest.approx(800, abs=2)
@@ -167,9 +167,9 @@ def _descendant(pid, name):
     """Return a pidfd of the first descendant with this name, once it exists."""
     pause = select.poll()  # poll every 50 ms, for at most 30 s: new processes send no event
     for _ in range(600):
-        for found, command in descendants(pid).items():
+        for child, command in descendants(pid).items():
             if command == name:
-                return os.pidfd_open(found)
+                return os.pidfd_open(child)
         pause.poll(50)
     raise AssertionError(f"no {name} was started")
 

@@ -44,7 +44,7 @@ def _on_a_quiet_machine():
 
 def _registered():
     names = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    return [name for name in names if name.startswith(f"{schemes.OURS}{os.getpid():x}.")]
+    return [name for name in names if name.startswith(f"{schemes.NAME_PREFIX}{os.getpid():x}.")]
 
 
 @needs_bridge

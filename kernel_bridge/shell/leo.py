@@ -50,14 +50,14 @@ class Leo:
 
 
 def program() -> Path | None:
-    """Return the program's path: beside this Python interpreter, or in PATH."""
-    beside = Path(sys.executable).with_name(NAME)
-    if beside.is_file():
-        return beside
-    found = shutil.which(NAME)
-    return Path(found) if found else None
+    """Return the program's path: next to this Python interpreter, or in PATH."""
+    installed = Path(sys.executable).with_name(NAME)
+    if installed.is_file():
+        return installed
+    on_path = shutil.which(NAME)
+    return Path(on_path) if on_path else None
 
 
 def missing() -> str | None:
-    """Return one line that says the program is missing, or None."""
+    """Return one line if the program is missing, or None."""
     return None if program() else f"mm-leo is not installed: {install('kernel')}, or make setup in a clone"

@@ -60,21 +60,21 @@ def downloaded(tmp_path, options, *, count, payload, gap_us):
     with Lateness(prompt=False) as lateness:
         done = in_world(program(), *options, *late, f"--log={log}", f"--report={report}", "--", *ask)
     assert done.returncode == 0, done.stderr
-    told = json.loads(report.read_text())
-    if told["downlink"]["offered"] < count:
+    summary = json.loads(report.read_text())
+    if summary["downlink"]["offered"] < count:
         lateness.skip_above(LATE_MS)
-    return json.loads(done.stdout), log.read_text().splitlines(), told
+    return json.loads(done.stdout), log.read_text().splitlines(), summary
 
 
 def events(lines, way):
     """Return one direction's events: time in ns, kind, values."""
     rows = [line.split() for line in lines if not line.startswith("#")]
-    return [(_ns(at), what, values) for at, where, what, *values in rows if where == way]
+    return [(_ns(at), kind, values) for at, where, kind, *values in rows if where == way]
 
 
 def _ns(ms):
-    whole, fraction = ms.split(".")
-    return int(whole) * 1_000_000 + int(fraction)
+    integer, fraction = ms.split(".")
+    return int(integer) * 1_000_000 + int(fraction)
 
 
 def conserved(direction):
@@ -85,28 +85,28 @@ def conserved(direction):
 MS = 1_000_000
 
 
-def foretold(came, rows, period):
+def foretold(arrivals, rows, period):
     """Return number and time of each packet that arrives over a link of 100 Mbit/s.
 
-    ``came`` has times and bytes; ``rows`` have time in ms, delay in ms and whether the direction is up.
+    ``arrivals`` has times and bytes; ``rows`` have time in ms, delay in ms and whether the direction is up.
     """
     expected = []
     free = last = 0
-    for number, (arrival, size) in enumerate(came):
+    for number, (arrival, size) in enumerate(arrivals):
         begin = max(arrival, free)
         outage = next((index for index, (*_, up) in enumerate(rows) if not up), None)
-        gone, back = (
+        down_ns, up_ns = (
             (rows[outage][0] * MS, rows[outage + 1][0] * MS) if outage is not None else (period, period)
         )
-        if gone <= begin % period < back:
-            begin += back - begin % period
+        if down_ns <= begin % period < up_ns:
+            begin += up_ns - begin % period
         free = begin + size * 8 * 10
-        if begin % period < gone < free % period:
-            free -= free % period - gone  # cut off while being sent
+        if begin % period < down_ns < free % period:
+            free -= free % period - down_ns  # cut off while being sent
             continue
         row = max(index for index, (at, *_) in enumerate(rows) if at * MS <= (free - 1) % period)
         out = max(free + rows[row][1] * MS, last)
-        if not free <= free - free % period + gone < out:
+        if not free <= free - free % period + down_ns < out:
             expected.append((number, out))
         last = out
     return expected
@@ -133,12 +133,12 @@ def test_every_packet_leaves_at_the_nanosecond_that_the_trace_and_the_packets_be
     )
     came_through, lines, report = downloaded(tmp_path, [trace], count=900, payload=1472, gap_us=1000)
 
-    came = [(at, int(size)) for at, what, (size, *_) in events(lines, "d") if what == "+"]
-    left = [(at, _ns(late)) for at, what, (*_, late) in events(lines, "d") if what == "-"]
-    assert len(came) == 900
-    expected = foretold(came, rows[:-1], 400 * MS)
+    arrivals = [(at, int(size)) for at, kind, (size, *_) in events(lines, "d") if kind == "+"]
+    departures = [(at, _ns(late)) for at, kind, (*_, late) in events(lines, "d") if kind == "-"]
+    assert len(arrivals) == 900
+    expected = foretold(arrivals, rows[:-1], 400 * MS)
     assert [number for number, _ in expected] == came_through
-    assert [at - late for at, late in left] == [out for _, out in expected]
+    assert [at - late for at, late in departures] == [out for _, out in expected]
     assert came_through == sorted(came_through)
     assert report["downlink"]["lost"] == 900 - len(came_through) > 0
 
@@ -160,9 +160,11 @@ def test_each_direction_has_the_delay_and_the_outages_that_the_trace_gives_it(tm
     )
     came_through, lines, report = downloaded(tmp_path, [trace], count=500, payload=1472, gap_us=1000)
     for way, rows in (("u", up), ("d", down)):
-        came = [(at, int(size)) for at, what, (size, *_) in events(lines, way) if what == "+"]
-        left = [(at, _ns(late)) for at, what, (*_, late) in events(lines, way) if what == "-"]
-        assert [at - late for at, late in left] == [out for _, out in foretold(came, rows, 400 * MS)]
+        arrivals = [(at, int(size)) for at, kind, (size, *_) in events(lines, way) if kind == "+"]
+        departures = [(at, _ns(late)) for at, kind, (*_, late) in events(lines, way) if kind == "-"]
+        assert [at - late for at, late in departures] == [
+            out for _, out in foretold(arrivals, rows, 400 * MS)
+        ]
     assert report["uplink"]["lost"] == 0
     assert report["downlink"]["lost"] == 500 - len(came_through) > 0
     assert conserved(report["uplink"])
@@ -190,8 +192,8 @@ def test_the_same_seed_loses_the_same_packets_and_another_seed_others(tmp_path):
 def test_a_full_queue_drops_and_the_log_counts_every_packet(tmp_path):
     link = ["--rate-mbps=4", "--delay-ms=1", "--queue-packets=50"]
     numbers, lines, report = downloaded(tmp_path, link, count=300, payload=1472, gap_us=0)
-    kinds = [what for _, what, _ in events(lines, "d")]
-    dropped = sum(int(values[0]) for _, what, values in events(lines, "d") if what == "d")
+    kinds = [kind for _, kind, _ in events(lines, "d")]
+    dropped = sum(int(values[0]) for _, kind, values in events(lines, "d") if kind == "d")
     assert (kinds.count("+"), kinds.count("-")) == (300, len(numbers))
     assert report["downlink"]["dropped"] == dropped == 300 - len(numbers)
     assert numbers[:50] == list(range(50))

@@ -13,7 +13,7 @@ from leogym.common.errors import InputError
 from leogym.common.units import NS_PER_S
 from leogym.kernel_bridge.host import schemes
 from leogym.kernel_bridge.host.namespaces import PATH, folders, ordinary_user, start_in_namespaces
-from leogym.kernel_bridge.inside.ending import TOO_SLOW
+from leogym.kernel_bridge.inside.ending import EXIT_TOO_SLOW
 from leogym.kernel_bridge.inside.scenario import START_S
 from leogym.kernel_bridge.inside.session import RunSession, SessionFlow
 from leogym.kernel_bridge.mahimahi import command as mahimahi
@@ -27,7 +27,7 @@ ENDS = ("server", "client")
 
 
 def missing() -> str | None:
-    """Return one line that says what this machine lacks for `run`, or None."""
+    """Return one line about the first thing that `run` lacks on this machine, or None."""
     for program in PROGRAMS:
         if shutil.which(program) is None:
             return (
@@ -52,9 +52,9 @@ def run(scheme: str, duration_s: float, logs: Path) -> Measurement:
     """
     if (lack := missing()) is not None:
         raise InputError(lack)
-    known = [name for name in schemes.available() if name != schemes.DATAGRAMS]
-    if scheme not in known:
-        raise InputError(f"tunnel: {scheme}: not a scheme that this kernel runs ({', '.join(known)})")
+    available = [name for name in schemes.available() if name != schemes.DATAGRAMS]
+    if scheme not in available:
+        raise InputError(f"tunnel: {scheme}: not a scheme that this kernel runs ({', '.join(available)})")
     with folders("tunnel") as (root, work):
         uid, gid = ordinary_user()
         for end in ENDS:
@@ -73,13 +73,13 @@ def run(scheme: str, duration_s: float, logs: Path) -> Measurement:
             "receive": {"level": 1, "scheme": scheme, "log": str(root / "received")},
         }
         programs = [place for program in PROGRAMS if (place := shutil.which(program)) is not None]
-        heard, told = os.pipe()
+        start_reader, start_writer = os.pipe()
         session: RunSession = {
             "private": str(root / "private"),
             "programs": programs,
             "folder": str(work),
             "result": str(root / "result.json"),
-            "told": told,
+            "start_descriptor": start_writer,
             "uid": uid,
             "gid": gid,
             "env": {"PATH": PATH, "HOME": str(work), "LANG": "C.UTF-8"},
@@ -95,7 +95,7 @@ def run(scheme: str, duration_s: float, logs: Path) -> Measurement:
         file = root / "session.json"
         file.write_text(json.dumps(session))
         try:
-            with start_in_namespaces("tunnel_ends", file, told) as process:
+            with start_in_namespaces("tunnel_ends", file, start_writer) as process:
                 try:
                     _, stderr = process.communicate(timeout=duration_s + 2 * PREPARE_S)
                 finally:
@@ -103,10 +103,10 @@ def run(scheme: str, duration_s: float, logs: Path) -> Measurement:
         except subprocess.TimeoutExpired:
             raise TooSlowError("tunnel: not done in time") from None
         finally:
-            os.close(heard)
+            os.close(start_reader)
         if process.returncode:
             why = "; ".join(stderr.strip().splitlines())
-            kind = TooSlowError if process.returncode == TOO_SLOW else RuntimeError
+            kind = TooSlowError if process.returncode == EXIT_TOO_SLOW else RuntimeError
             raise kind(f"tunnel: {why or f'exit status {process.returncode}'}")
         shutil.copytree(work / "client", logs / "client", dirs_exist_ok=True)
         shutil.copytree(work / "server", logs / "server", dirs_exist_ok=True)

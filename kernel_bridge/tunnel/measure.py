@@ -1,9 +1,9 @@
 """Convert the logs of both ends of a tunnel to a run log: one flow, in the simulator's columns and units.
 
 Packets of one end's egress log and the other end's ingress log match by their number. The ends' clocks may
-differ: an RTT is the delay of a data packet plus that of the latest packet that had come back when it was
-sent, so the difference cancels. A tunnel cannot see the capacity, which is NaN, or retransmissions, which
-count as goodput.
+differ: an RTT is the delay of a data packet plus the delay of the latest packet that had come back when it
+was sent. The difference of the clocks cancels. A tunnel cannot measure the capacity, which is NaN. It cannot
+detect retransmissions, which count as goodput.
 """
 
 from __future__ import annotations

@@ -98,9 +98,9 @@ def test_a_packet_that_came_twice_counts_once(tmp_path):
 
 def test_the_cut_off_last_line_of_a_killed_end_is_left_out(tmp_path):
     path = _write(tmp_path, "client", "egress", [(1.0, 0, 60), (2.0, 1, 60)])
-    whole = path.read_text()
+    content = path.read_text()
     for cut in (1, 2, 5, 9):
-        path.write_text(whole[:-cut])
+        path.write_text(content[:-cut])
         assert read_log(path).uid.tolist() == [0]
 
 
@@ -151,9 +151,9 @@ def test_the_command_line_prints_the_summary_and_writes_the_series(tmp_path):
     line = [sys.executable, "-m", "kernel_bridge", "tunnel", "read", tmp_path / "client", tmp_path / "server"]
     line += ["--series", tmp_path / "series.parquet"]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout)
-    assert told["delivered_packets"] == 270
-    assert told["capacity_mbps"] is None
+    record = json.loads(done.stdout)
+    assert record["delivered_packets"] == 270
+    assert record["capacity_mbps"] is None
     assert pl.read_parquet(tmp_path / "series.parquet").height == 31
 
 

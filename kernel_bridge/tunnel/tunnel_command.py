@@ -40,8 +40,10 @@ def add_to(commands: Any) -> None:
     reads.add_argument("sender", type=Path, help="folder with ingress.log and egress.log of the sending end")
     reads.add_argument("receiver", type=Path, help="the same for the receiving end")
     reads.add_argument("--scheme", default="unknown", help="the sender's congestion control")
-    for one in (runs, reads):
-        one.add_argument("--series", type=Path, metavar="FILE.parquet", help="write the series, every 100 ms")
+    for subparser in (runs, reads):
+        subparser.add_argument(
+            "--series", type=Path, metavar="FILE.parquet", help="write the series, every 100 ms"
+        )
 
 
 def carry_out(options: argparse.Namespace) -> Iterator[str]:

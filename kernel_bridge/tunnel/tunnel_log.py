@@ -27,7 +27,7 @@ class TunnelLog:
     command: str
     """The tunnel's command line, as the log quotes it."""
     began_ns: int
-    """Time 0: ns since 1970 by this end's own clock."""
+    """Time 0: ns since 1970 by this end's clock."""
     time_ns: NDArray[np.int64]
     """Since ``began_ns``."""
     uid: NDArray[np.int64]
@@ -66,8 +66,8 @@ def _header(path: Path, line: str) -> tuple[Direction, str, int]:
         if line.startswith("# ") and named == direction:
             try:
                 # A float cannot hold epoch values in ns.
-                whole, _, fraction = began.partition(".")
-                return direction, command, int(whole) * 1_000_000 + int(f"{fraction:0<6}"[:6] or 0)
+                integer, _, fraction = began.partition(".")
+                return direction, command, int(integer) * 1_000_000 + int(f"{fraction:0<6}"[:6] or 0)
             except ValueError:
                 break
     raise InputError(f"{path}: line 1: must be \"# 'COMMAND' … egress: EPOCH_MS\" or the same with ingress:")
@@ -76,11 +76,11 @@ def _header(path: Path, line: str) -> tuple[Direction, str, int]:
 def _rows(path: Path) -> pl.DataFrame:
     """Return the columns ms, uid and bytes."""
     # If the end was killed, its last line may be cut off.
-    whole = path.read_bytes().rpartition(b"\n")[0] + b"\n"
+    content = path.read_bytes().rpartition(b"\n")[0] + b"\n"
     schema = {"ms": pl.Float64, "a": pl.String, "uid": pl.Int64, "b": pl.String, "bytes": pl.Int64}
     try:
         rows = pl.read_csv(
-            whole,
+            content,
             separator=" ",
             has_header=False,
             comment_prefix="#",

@@ -2,7 +2,7 @@ import struct
 
 import pytest
 
-from leogym.kernel_bridge.lab import instruction_count
+from leogym.kernel_bridge.lab import machine
 
 SECTION = b"\x0ctimer/icount\x00\x00\x00\x01"
 
@@ -10,7 +10,7 @@ SECTION = b"\x0ctimer/icount\x00\x00\x00\x01"
 def restarted(tmp_path, stream):
     file = tmp_path / "guest"
     file.write_bytes(stream)
-    instruction_count.restart(file)
+    machine.restart_count(file)
     return file.read_bytes()
 
 
