@@ -47,28 +47,28 @@ def test_the_id_to_train_with_means_leo_paths_that_no_two_episodes_share():
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_the_id_works_in_processes_that_import_nothing(context: str):
-    ours = gymnasium.make_vec("leogym:leo/SingleFlow-v0", num_envs=2)
-    theirs = gymnasium.make_vec(
+    own = gymnasium.make_vec("leogym:leo/SingleFlow-v0", num_envs=2)
+    module_path = gymnasium.make_vec(
         "leogym:leo/SingleFlow-v0", 2, vectorization_mode="async", vector_kwargs={"context": context}
     )
     try:
-        assert data_equivalence(ours.reset(seed=1), theirs.reset(seed=1), exact=True)
+        assert data_equivalence(own.reset(seed=1), module_path.reset(seed=1), exact=True)
         for _ in range(3):
             actions = np.full((2, 1), 0.5, np.float32)
-            assert data_equivalence(ours.step(actions), theirs.step(actions), exact=True)
+            assert data_equivalence(own.step(actions), module_path.step(actions), exact=True)
     finally:
-        theirs.close()
+        module_path.close()
 
 
 def test_the_native_vector_ends_an_episode_with_the_limit():
-    ours, theirs = (
+    own, module_path = (
         gymnasium.make_vec("leo/Static-v0", 2, vectorization_mode=mode, max_episode_steps=7)
         for mode in ("vector_entry_point", "sync")
     )
-    assert data_equivalence(ours.reset(seed=1), theirs.reset(seed=1), exact=True)
+    assert data_equivalence(own.reset(seed=1), module_path.reset(seed=1), exact=True)
     for _ in range(20):
         actions = np.ones((2, 1), np.float32)
-        assert data_equivalence(ours.step(actions), theirs.step(actions), exact=True)
+        assert data_equivalence(own.step(actions), module_path.step(actions), exact=True)
 
 
 def test_discrete_actions_are_evenly_spaced_numbers():

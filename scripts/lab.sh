@@ -1,20 +1,29 @@
 #!/usr/bin/env bash
-# Install QEMU for the lab (a stock kernel in virtual time) and build the guest's image. Without root and QEMU the lab's
-# tests are skipped, by name. The image needs no root: its packages are unpacked, not installed.
+# Install QEMU for the lab (a stock kernel in virtual time) and zstd, with which some distributions compress their kernels.
+# Then build the guest's image. The image needs no root: its packages are unpacked, not installed. Without QEMU the lab's
+# tests are skipped, by name.
 set -euo pipefail
 
 bin=${VIRTUAL_ENV:?}/bin
-if ! command -v qemu-system-x86_64 >/dev/null; then
-    unavailable() {
-        echo "qemu-system-x86: $1: the lab's tests will be skipped; $2" >&2
+missing=()
+command -v qemu-system-x86_64 >/dev/null || missing+=(qemu-system-x86)
+command -v zstd >/dev/null || missing+=(zstd)
+if [ ${#missing[@]} != 0 ]; then
+    remedy=
+    if ! command -v apt-get >/dev/null; then
+        remedy="install the packages ${missing[*]}"
+    elif [ "$(id -u)" != 0 ]; then
+        remedy="run scripts/lab.sh as root, or ask for the packages ${missing[*]}"
+    else
+        echo "installing ${missing[*]} for the lab"
+        . "$(dirname "$0")/apt.sh"
+        apt_update
+        apt_install "${missing[@]}" || remedy="see the package manager's messages above"
+    fi
+    [ -z "$remedy" ] || echo "${missing[*]}: not installed: $remedy" >&2
+    if ! command -v qemu-system-x86_64 >/dev/null; then
+        echo "the lab's tests will be skipped: no QEMU" >&2
         exit 0
-    }
-    command -v apt-get >/dev/null || unavailable "not installed" "install the package"
-    [ "$(id -u)" = 0 ] || unavailable "not installed" "run scripts/lab.sh as root, or ask for the package"
-    echo "installing qemu-system-x86 for the lab"
-    . "$(dirname "$0")/apt.sh"
-    apt_update
-    apt_install qemu-system-x86 ||
-        unavailable "not installed" "see the package manager's messages above"
+    fi
 fi
 "$bin/python" -m kernel_bridge lab build || echo "the lab's tests will be skipped: no image" >&2

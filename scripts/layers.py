@@ -40,11 +40,11 @@ def imported(path: Path) -> Iterator[str]:
     """Yield the modules that a file imports anywhere; for ``from a import b`` both a and a.b."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (one.name.removeprefix("leogym.") for one in node.names)
+            yield from (alias.name.removeprefix("leogym.") for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             module = node.module.removeprefix("leogym").lstrip(".")
             yield module
-            yield from (f"{module}.{one.name}".lstrip(".") for one in node.names)
+            yield from (f"{module}.{alias.name}".lstrip(".") for alias in node.names)
 
 
 def packages() -> dict[str, set[str]]:
@@ -63,32 +63,32 @@ def packages() -> dict[str, set[str]]:
 
 def rooms(graph: Graph) -> dict[str, set[str]]:
     """Return each room's imported rooms, given the packages' imports."""
-    found: dict[str, set[str]] = {room: set() for room in ROOMS}
-    for package, others in graph.items():
+    uses: dict[str, set[str]] = {room: set() for room in ROOMS}
+    for package, used in graph.items():
         here = package.partition(".")[0]
-        found[here] |= {other.partition(".")[0] for other in others} - {here}
-    return found
+        uses[here] |= {other.partition(".")[0] for other in used} - {here}
+    return uses
 
 
 def layers(graph: Graph) -> list[list[str]]:
     """Return the nodes by layer, each above everything that it imports; raise a CycleError for a cycle."""
     sorter = TopologicalSorter(graph)
     sorter.prepare()
-    found = []
+    levels = []
     while sorter.is_active():
         ready = sorted(sorter.get_ready())
-        found.append(ready)
+        levels.append(ready)
         sorter.done(*ready)
-    return found
+    return levels
 
 
 def main() -> int:
     """Print the layers of rooms and packages."""
     graph = packages()
     try:
-        for title, one in (("rooms", rooms(graph)), ("packages", graph)):
+        for title, edges in (("rooms", rooms(graph)), ("packages", graph)):
             print(title)
-            for height, names in enumerate(layers(one)):
+            for height, names in enumerate(layers(edges)):
                 print(f"  {height}  {', '.join(names)}")
     except CycleError as error:
         print(f"import cycle: {' → '.join(error.args[1])}", file=sys.stderr)

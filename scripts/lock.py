@@ -12,12 +12,14 @@ BUILT_HERE = ("leo-bridge==", "leogym[", "leosim==", "mm-leo==")
 
 
 def main() -> int:
-    """Resolve the dependencies, extras and dev group of pyproject.toml, except what is built here."""
+    """Resolve dependencies, extras and dev group of pyproject.toml, without packages that are built here."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"].values()
-    wanted = list(chain(project["project"]["dependencies"], *extras, project["dependency-groups"]["dev"]))
+    requirements = list(
+        chain(project["project"]["dependencies"], *extras, project["dependency-groups"]["dev"])
+    )
     with tempfile.NamedTemporaryFile("w", suffix=".in") as file:
-        file.write("\n".join(line for line in wanted if not line.startswith(BUILT_HERE)))
+        file.write("\n".join(line for line in requirements if not line.startswith(BUILT_HERE)))
         file.flush()
         command = [Path(sys.executable).with_name("uv"), "pip", "compile", "--quiet", "--universal"]
         command += ["--python-version", "3.11", "--generate-hashes", "--no-header", "--no-annotate"]

@@ -1,7 +1,7 @@
-"""Damage each file of a folder, one after the other, so that tests can read what is left.
+"""Damage the files of a folder in turn, so that tests can read the damaged folder.
 
 A file is deleted, or one bit of its first, middle or last byte is flipped. `damaged` restores the folder
-afterwards, also what a command wrote to it.
+afterwards and removes files that a command wrote to it.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ class Damage:
 
 def damages(folder: Path, skip: Callable[[str], bool] = lambda name: False) -> list[Damage]:
     """Return every damage to each file beneath ``folder``; ``skip`` leaves files out by relative path."""
-    found = []
+    damages = []
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if not path.is_file() or skip(name):
             continue
-        found.append(Damage(name, "deleted"))
+        damages.append(Damage(name, "deleted"))
         if path.stat().st_size:
-            found += [Damage(name, kind) for kind in ("empty", *PLACES)]
-    return found
+            damages += [Damage(name, kind) for kind in ("empty", *PLACES)]
+    return damages
 
 
 @contextmanager

@@ -60,9 +60,11 @@ def _pass(crate: str, target: list[str], names: list[str], copy: Path) -> bool:
     """Run a crate's tests, with these among them; say so if one fails or is missing."""
     command = ["cargo", "test", "--quiet", "--locked", "-p", f"leo-{crate}", *target]
     done = subprocess.run(command, cwd=copy, env={**os.environ, "CARGO_TARGET_DIR": str(BUILD)}, stdout=PIPE)
-    told = done.stdout.decode()
-    if done.returncode or sum(map(int, RAN.findall(told))) < len(names):
-        print(f"{told}\nleo-{crate}: these tests of the docs must pass: {', '.join(names)}", file=sys.stderr)
+    output = done.stdout.decode()
+    if done.returncode or sum(map(int, RAN.findall(output))) < len(names):
+        print(
+            f"{output}\nleo-{crate}: these tests of the docs must pass: {', '.join(names)}", file=sys.stderr
+        )
         return False
     return True
 

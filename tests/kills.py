@@ -1,9 +1,9 @@
-"""Kill a program at its writes to a folder, so that tests can resume what it left.
+"""Kill a program at its writes to a folder, so that tests can resume its work.
 
 The program is a function that runs in a forked process, so its imports are paid once. A second forked process
 traces it and its threads and children (Linux's ptrace and seccomp) and stops each at every system call that
 changes a file system, also in C++ and Rust. `stopped_at` kills the program instead of a write. `snapshots`
-copies the folder before each write: the copy holds what a kill at that write would have left.
+copies the folder before each write: the copy has the files that a kill at that write would leave.
 """
 
 from __future__ import annotations
@@ -113,15 +113,15 @@ def snapshots(work: Work, folder: Path, into: Path, chosen: Collection[int] | No
     return ended.writes
 
 
-def of_each_kind(made: list[Write], most: int, which: str = ".*") -> list[int]:
+def of_each_kind(writes: list[Write], most: int, which: str = ".*") -> list[int]:
     """Return the numbers of at most ``most`` writes: the last one of each kind, then evenly spaced ones.
 
-    ``which`` is a regular expression: it leaves out kinds of other paths, which other tests meet.
+    ``which`` is a regular expression: it leaves out kinds of other paths, which other tests cover.
     """
-    last = {write.kind: number for number, write in enumerate(made) if re.fullmatch(which, write.path)}
+    last = {write.kind: number for number, write in enumerate(writes) if re.fullmatch(which, write.path)}
     assert len(last) <= most, f"{len(last)} kinds of writes, but at most {most} points"
-    rest = most - len(last)
-    spaced = {round((part + 0.5) * len(made) / rest - 0.5) for part in range(rest)}
+    remaining = most - len(last)
+    spaced = {round((part + 0.5) * len(writes) / remaining - 0.5) for part in range(remaining)}
     return sorted(spaced | set(last.values()))
 
 
@@ -140,20 +140,20 @@ def contents(folder: Path, masks: Mapping[str, Mask] | None = None) -> dict[str,
     ``masks`` has functions by a regular expression of the path: each maps the bytes of such files to what
     must be equal, and so leaves out wall times and dates.
     """
-    found = {}
+    contents = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         data = path.read_bytes() if path.is_file() else b""
         for pattern, mask in (masks or {}).items():
             if re.fullmatch(pattern, name):
                 data = mask(data)
-        found[name] = data
-    return found
+        contents[name] = data
+    return contents
 
 
-def differences(ours: Mapping[str, bytes], theirs: Mapping[str, bytes]) -> list[str]:
+def differences(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> list[str]:
     """Return the names of the files that differ or that only one side has."""
-    return sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+    return sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
 
 
 def in_child(work: Work) -> int:
@@ -175,9 +175,9 @@ def _traced(work: Work, folder: Path, act: Callable[[int], int | None]) -> Ended
         os.close(reader)
         code = 1
         try:
-            answer = pickle.dumps(_Tracer(work, folder.resolve(), act).ended())
+            result = pickle.dumps(_Tracer(work, folder.resolve(), act).ended())
             with open(writer, "wb") as pipe:
-                pipe.write(answer)
+                pipe.write(result)
             code = 0
         except BaseException:
             traceback.print_exc()
@@ -185,14 +185,14 @@ def _traced(work: Work, folder: Path, act: Callable[[int], int | None]) -> Ended
             os._exit(code)
     os.close(writer)
     with open(reader, "rb") as pipe:
-        answer = pipe.read()
+        result = pipe.read()
     _, status = os.waitpid(pid, 0)
     assert status == 0, "the tracer failed: see its traceback in stderr"
-    return pickle.loads(answer)
+    return pickle.loads(result)
 
 
 def _run(work: Work) -> None:
-    """Run ``work`` as a program of its own in this forked process, and end it."""
+    """Run ``work`` as the program of this forked process, and end it."""
     code = 1
     try:
         result = work()
@@ -328,8 +328,10 @@ def without(*columns: str) -> Mask:
 
     def mask(data: bytes) -> bytes:
         rows = list(csv.reader(io.StringIO(data.decode())))
-        left = [place for place, name in enumerate(rows[0]) if name not in columns] if rows else []
-        return "\n".join(",".join(row[place] for place in left if place < len(row)) for row in rows).encode()
+        compared = [place for place, name in enumerate(rows[0]) if name not in columns] if rows else []
+        return "\n".join(
+            ",".join(row[place] for place in compared if place < len(row)) for row in rows
+        ).encode()
 
     return mask
 

@@ -69,13 +69,13 @@ SCHEMAS = schemas()
 
 def examples() -> dict[type[BaseModel], BaseModel]:
     """An instance of each model, found in what LeoGym ships."""
-    found: dict[type[BaseModel], BaseModel] = {}
+    examples: dict[type[BaseModel], BaseModel] = {}
 
     def visit(node: Any) -> None:
         if isinstance(node, BaseModel):
-            if type(node) in found:
+            if type(node) in examples:
                 return
-            found[type(node)] = node
+            examples[type(node)] = node
             for name in type(node).model_fields:
                 visit(getattr(node, name))
         elif isinstance(node, dict):
@@ -96,7 +96,7 @@ def examples() -> dict[type[BaseModel], BaseModel]:
     visit([grammar.read(path) for path in (ROOT / "agents" / "search" / "programs").glob("*.yaml")])
     for scheme in registry.schemes().values():
         visit(scheme.settings.model_validate({"agent": scheme.name}))
-    return found
+    return examples
 
 
 @pytest.fixture(scope="module")
@@ -120,8 +120,8 @@ def outcome(model: type[Strict], data: dict[str, Any], name: str) -> str | None:
         return None
     if value == HUGE and type(getattr(valid, name)) is int:
         return "has no upper bound"
-    written = yaml_text.dump({name: valid.model_dump(mode="json", include={name})[name]})
-    read = yaml_text.parse(written, "x.yaml")
+    text = yaml_text.dump({name: valid.model_dump(mode="json", include={name})[name]})
+    read = yaml_text.parse(text, "x.yaml")
     try:
         again = model.model_validate(
             {**data, **(terminal._tuples(read) if IN_TUPLES in str(model) else read)}
@@ -135,12 +135,12 @@ def outcome(model: type[Strict], data: dict[str, Any], name: str) -> str | None:
 def test_every_boundary_of_every_field_is_accepted_or_one_line(
     model: type[Strict], example: dict[type[BaseModel], BaseModel]
 ) -> None:
-    whole = example[model].model_dump() if model in example else {}
+    content = example[model].model_dump() if model in example else {}
     wrong = []
     for name in model.model_fields.keys() & model.__annotations__.keys():  # others are those of its base
         for value in VALUES:
-            if (said := outcome(model, {**whole, name: value}, name)) is not None:
-                wrong.append(f"{name}: {value!r:.40}: {said}")
+            if (message := outcome(model, {**content, name: value}, name)) is not None:
+                wrong.append(f"{name}: {value!r:.40}: {message}")
     assert not wrong, "\n".join(wrong)
 
 

@@ -19,8 +19,8 @@ def folder(tmp_path):
     return tmp_path / "folder"
 
 
-def calls(made):
-    return [(write.call, write.path) for write in made]
+def calls(writes):
+    return [(write.call, write.path) for write in writes]
 
 
 def test_every_change_of_a_folder_is_seen_in_its_order(folder, tmp_path):
@@ -64,12 +64,12 @@ def write_three(folder):
 
 
 def test_a_kill_at_a_write_leaves_what_a_copy_before_that_write_has(folder, tmp_path):
-    made = kills.snapshots(lambda: write_three(folder), folder, tmp_path / "copies")
-    assert [write.call for write in made] == ["open", "write", "fsync", "rename", "fsync"] * 3
+    snapshots = kills.snapshots(lambda: write_three(folder), folder, tmp_path / "copies")
+    assert [write.call for write in snapshots] == ["open", "write", "fsync", "rename", "fsync"] * 3
     copies = {int(path.name) for path in (tmp_path / "copies").iterdir()}
     # Nothing changes at fsync.
     assert copies == {
-        number for number, write in enumerate(made) if number and made[number - 1].call != "fsync"
+        number for number, write in enumerate(snapshots) if number and snapshots[number - 1].call != "fsync"
     } | {0}
     for number in copies:
         kills.put_back(tmp_path / "copies" / "0", folder)
@@ -89,17 +89,17 @@ def test_another_signal_reaches_the_program_at_the_write(folder):
 
 
 def test_the_chosen_writes_are_of_every_kind_and_from_everywhere():
-    made = [Write("write", f"{number:03d}") for number in range(100)] + [
+    writes = [Write("write", f"{number:03d}") for number in range(100)] + [
         Write("unlink", "a"),
         Write("fsync", "b"),
     ]
-    chosen = kills.of_each_kind(made, 12)
+    chosen = kills.of_each_kind(writes, 12)
     assert {99, 100, 101} <= set(chosen)
     assert len(chosen) in (11, 12)
     assert np.diff(chosen).max() < 15
-    assert kills.of_each_kind(made, 2, "[a-z]") == [100, 101]
+    assert kills.of_each_kind(writes, 2, "[a-z]") == [100, 101]
     with pytest.raises(AssertionError, match="3 kinds"):
-        kills.of_each_kind(made, 2)
+        kills.of_each_kind(writes, 2)
 
 
 def test_a_program_that_fails_is_not_taken_for_one_that_ends(folder, capfd):

@@ -11,9 +11,9 @@ import layers  # noqa: E402
 
 
 def test_no_room_imports_one_above_it() -> None:
-    for room, others in layers.rooms(layers.packages()).items():
+    for room, used in layers.rooms(layers.packages()).items():
         above = set(layers.ROOMS[layers.ROOMS.index(room) :])
-        assert not others & above, f"{room} imports {others & above}"
+        assert not used & above, f"{room} imports {used & above}"
 
 
 def test_nothing_imports_a_study() -> None:
@@ -23,8 +23,8 @@ def test_nothing_imports_a_study() -> None:
 
 
 def test_no_packages_import_each_other_in_a_circle() -> None:
-    found = layers.layers(layers.packages())
-    assert sum(map(len, found)) == len(layers.packages()) > 30
+    computed = layers.layers(layers.packages())
+    assert sum(map(len, computed)) == len(layers.packages()) > 30
 
 
 def test_a_circle_is_found() -> None:
@@ -40,8 +40,8 @@ def test_the_architecture_has_the_rooms_in_their_order() -> None:
 
 def test_nothing_is_loaded_by_path() -> None:
     loaders = ("spec_from_file_location", "SourceFileLoader")
-    found = [path for path in layers.sources() if any(word in path.read_text() for word in loaders)]
-    assert not found
+    paths = [path for path in layers.sources() if any(word in path.read_text() for word in loaders)]
+    assert not paths
 
 
 def test_no_source_file_is_longer_than_500_lines() -> None:

@@ -100,11 +100,11 @@ class Nodes:
         """Add a node like the head."""
         self.cluster.add_node(**self._node())
 
-    def add_faulty_after(self, what: Callable[[], Any], state: str) -> None:
-        """After ``what()``, add a node with a state as `become` sets it, on a thread of its own."""
+    def add_faulty_after(self, action: Callable[[], Any], state: str) -> None:
+        """After ``action()`` succeeds, add a node with a state as `become` sets it, on another thread."""
 
         def add() -> None:
-            eventually(what)
+            eventually(action)
             self.become(state)
             self.cluster.add_node(**self._node(), env_vars=self._environment)
 
@@ -129,9 +129,9 @@ class Nodes:
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    made = Nodes(tmp_path_factory.mktemp("nodes"))
-    yield made
-    made.shut_down()
+    cluster_nodes = Nodes(tmp_path_factory.mktemp("nodes"))
+    yield cluster_nodes
+    cluster_nodes.shut_down()
 
 
 @pytest.fixture
@@ -156,11 +156,11 @@ def one_line(raised: pytest.ExceptionInfo[InputError]) -> str:
     return line
 
 
-def eventually(what: Callable[[], Any]) -> Any:
+def eventually(read: Callable[[], Any]) -> Any:
     tick = threading.Event()
     for _ in range(int(GUARD_S / 0.02)):
-        if found := what():
-            return found
+        if value := read():
+            return value
         tick.wait(0.02)
     raise AssertionError("never happened")
 
@@ -222,9 +222,9 @@ def test_a_worker_that_is_killed_is_one_line_and_changes_no_result(
     killer.join()
     assert len(victims) == 1
     assert there.equals(here)
-    told = capsys.readouterr()
-    assert told.out.replace("there", "here") == table
-    [line] = [line for line in told.err.splitlines() if "worker" in line]
+    captured = capsys.readouterr()
+    assert captured.out.replace("there", "here") == table
+    [line] = [line for line in captured.err.splitlines() if "worker" in line]
     assert line.endswith(": a worker was killed or died: its work starts again elsewhere")
     assert line.startswith("node ")
 
@@ -237,12 +237,12 @@ def test_waiting_for_processors_that_others_use_is_said(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(watched, "REPORT_WAIT_AFTER_S", 0.0)
-    said = threading.Event()
+    printed = threading.Event()
     say = watched._say
 
     def heard(line: str) -> None:
         say(line)
-        said.set()
+        printed.set()
 
     monkeypatch.setattr(watched, "_say", heard)
     released = tmp_path / "released"
@@ -255,21 +255,32 @@ def test_waiting_for_processors_that_others_use_is_said(
             time.sleep(0.02)
 
     with joining.joined(nodes.address, resume=""):
-        others = [ray.remote(num_cpus=1)(occupy).remote(str(released)) for _ in range(2)]
-        release = threading.Thread(target=lambda: (said.wait(GUARD_S), released.touch()))
+        tasks = [ray.remote(num_cpus=1)(occupy).remote(str(released)) for _ in range(2)]
+        release = threading.Thread(target=lambda: (printed.wait(GUARD_S), released.touch()))
         release.start()
         evaluated(suite(repeats=1, duration_s=1), tmp_path / "out", nodes, "--cache", "none")
         release.join()
-        ray.get(others)
+        ray.get(tasks)
     has = "the cluster has 2 on 2 nodes"
     line = f"--ray: {nodes.address}: a run needs 1 CPU, {has}, and others use them: waiting"
     assert line in capsys.readouterr().err.splitlines()
 
 
 def test_more_processors_than_the_cluster_has_are_refused(nodes: Nodes, tmp_path: Path) -> None:
-    asked = ["--agent", "ppo", "--engine", "rllib", "--steps", "9", "--workers", "5", "--ray", nodes.address]
+    arguments = [
+        "--agent",
+        "ppo",
+        "--engine",
+        "rllib",
+        "--steps",
+        "9",
+        "--workers",
+        "5",
+        "--ray",
+        nodes.address,
+    ]
     with pytest.raises(InputError) as raised:
-        train_cli.run([*asked, "--out", str(tmp_path / "out")])
+        train_cli.run([*arguments, "--out", str(tmp_path / "out")])
     assert one_line(raised) == (
         f"--ray: {nodes.address}: --workers 5 needs 5 CPUs, the cluster has 2 on 2 nodes"
     )
@@ -279,7 +290,7 @@ def test_more_processors_than_the_cluster_has_are_refused(nodes: Nodes, tmp_path
 def test_sigterm_ends_a_command_with_one_line(
     nodes: Nodes, suite: Callable[..., str], tmp_path: Path
 ) -> None:
-    asked = [
+    arguments = [
         suite(repeats=1, duration_s=7200, rate_mbps=10_000),
         "--schemes",
         "cubic",
@@ -287,7 +298,7 @@ def test_sigterm_ends_a_command_with_one_line(
         nodes.address,
     ]
     evaluating = subprocess.Popen(
-        [sys.executable, "evaluate.py", *asked, "--out", str(tmp_path / "out"), "--cache", "none"],
+        [sys.executable, "evaluate.py", *arguments, "--out", str(tmp_path / "out"), "--cache", "none"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -317,28 +328,29 @@ def test_a_node_of_another_build_that_joins_ends_the_command(
     assert line.endswith("; recorded runs are kept: continue with --resume")
     recorded = pl.read_parquet(tmp_path / "out" / "runs.parquet")
     here = evaluated(name, tmp_path / "here", None, "--cache", "none", "--repeats", "1")
-    seen = [column for column in here.columns if column not in ("repeat", "run_id", "seed")]
+    columns = [column for column in here.columns if column not in ("repeat", "run_id", "seed")]
     assert (
-        recorded.filter(pl.col("repeat") == 0).select(seen).equals(here.select(seen)) or recorded.is_empty()
+        recorded.filter(pl.col("repeat") == 0).select(columns).equals(here.select(columns))
+        or recorded.is_empty()
     )
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "expected"),
     [
         ("build", "leosim is build 000000000000, here "),
         ("missing", "leosim is not installed: install the same wheels there"),
     ],
 )
 def test_a_node_that_would_give_other_results_is_refused_by_name(
-    nodes: Nodes, suite: Callable[..., str], tmp_path: Path, state: str, told: str
+    nodes: Nodes, suite: Callable[..., str], tmp_path: Path, state: str, expected: str
 ) -> None:
     nodes.become(state)
     with pytest.raises(InputError) as raised:
         evaluated(suite(repeats=2, duration_s=1), tmp_path / "out", nodes, "--cache", str(tmp_path / "cache"))
     line = one_line(raised)
     assert line.startswith("node ")
-    assert told in line
+    assert expected in line
     assert not (tmp_path / "out").exists()
     assert not list((tmp_path / "cache").rglob("*.zip"))
 

@@ -173,7 +173,7 @@ def test_a_wheel_finds_the_path_traces_that_a_checkout_built(run: Run) -> None:
 
 
 def test_the_labs_guest_gets_our_modules_from_a_wheel(run: Run) -> None:
-    code = "from leogym.kernel_bridge.lab import guest_modules as g; print(*map(g.name, g.imported()[1]))"
+    code = "from leogym.kernel_bridge.lab import guest_modules as g; print(*map(g.name, g.find_modules()[1]))"
     names = run("-c", code).split()
     assert "project/leogym/kernel_bridge/inside/guest_boot.pyc" in names
     assert all(name.startswith("project/leogym/") for name in names)

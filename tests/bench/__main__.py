@@ -1,4 +1,4 @@
-"""``python -m tests.bench [NAME …]``: print one line of JSON per result as soon as it is measured.
+"""``python -m tests.bench [NAME …]``: print one line of JSON per result.
 
 A line has bench, value, unit, baseline, ratio, against (the baseline's description), machine and, with a
 requirement, bar and holds. Baselines are measured on the same machine in the same minute, or are independent

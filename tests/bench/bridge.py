@@ -76,8 +76,7 @@ def _throughput() -> Iterator[Row]:
         ("gbit_per_s", "Gbit/s", None),
     ):
         median = {
-            scheme: statistics.median(getattr(one, figure) for one in found)
-            for scheme, found in moved.items()
+            scheme: statistics.median(getattr(run, figure) for run in runs) for scheme, runs in moved.items()
         }
         name = "throughput" if bar else "goodput-cpu-bound"
         for scheme in ("leo_steered", "leo_fallback"):
@@ -119,15 +118,15 @@ def _flow(pair: Pair, scheme: str, lead_s: float, daemons: Sequence[int]) -> _Mo
 
 
 def _softirq_threads() -> list[int]:
-    found = []
+    rows = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and (folder / "cmdline").exists():
             try:
                 if (folder / "comm").read_text().startswith("ksoftirqd/"):
-                    found.append(int(folder.name))
+                    rows.append(int(folder.name))
             except OSError:
                 continue
-    return found
+    return rows
 
 
 def ran_ns(processes: Sequence[int]) -> int:

@@ -34,9 +34,9 @@ ENGINES: dict[str, list[str]] = {
 
 def rows() -> Iterator[Row]:
     for engine, arguments in ENGINES.items():
-        used, others = shares(arguments)
-        if others > MOST_OTHERS:
-            rule = f"other processes took {others:.0%} of two cores, {MOST_OTHERS:.0%} is the most"
+        used, others_share = shares(arguments)
+        if others_share > MOST_OTHERS:
+            rule = f"other processes took {others_share:.0%} of two cores, {MOST_OTHERS:.0%} is the most"
             print(f"bench: cores.{engine}: left out: {rule}", file=sys.stderr)
         else:
             yield Row(f"cores.{engine}", used, "of two cores", 1.0, "both cores, all the time", MUST_HOLD)
@@ -47,10 +47,10 @@ def shares(arguments: Sequence[str]) -> tuple[float, float]:
     with tempfile.TemporaryDirectory(prefix="leogym-bench-") as folder:
         out = Path(folder) / "run"
         # Start-up is over after two rows; checkpoints are too rare for so short a window.
-        rest = ["--workers", str(CORES), "--track", "none", "--steps", "1000000000", "--out", str(out)]
+        options = ["--workers", str(CORES), "--track", "none", "--steps", "1000000000", "--out", str(out)]
         quick = ["--set", "held_out_episodes=0", "--set", "progress_steps=5000"]
         rarely = ["--set", "checkpoint_steps=1000000000"]
-        command = [sys.executable, "train.py", *arguments, *rest, *quick, *rarely]
+        command = [sys.executable, "train.py", *arguments, *options, *quick, *rarely]
         with (Path(folder) / "log").open("w+") as log:
             training = subprocess.Popen(command, stdout=log, stderr=log)
             try:

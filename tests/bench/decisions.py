@@ -1,4 +1,4 @@
-"""What a decision of orbit costs leo-bridge."""
+"""CPU time of leo-bridge per decision of Orbit."""
 
 import json
 import shutil
@@ -45,5 +45,5 @@ def rows() -> Iterator[Row]:
                 finish(processes)
     allowed = "the most that is allowed; leo-bridge's CPU time an interval and flow"
     yield Row(f"decisions.orbit-{MANY}-flows", us, "µs", DECISION_US, allowed, 1.0, True)
-    asked = "flows a core at an interval of 30 ms, as asked"
-    yield Row("decisions.flows-a-core-orbit", FLOWS_INTERVAL_US / us, "flows", FLOWS_A_CORE, asked, 1.0)
+    label = "flows a core at an interval of 30 ms, as asked"
+    yield Row("decisions.flows-a-core-orbit", FLOWS_INTERVAL_US / us, "flows", FLOWS_A_CORE, label, 1.0)

@@ -35,8 +35,8 @@ def rows() -> Iterator[Row]:
         def step(batch: leosim.Batch = batch) -> None:
             batch.step(hold_queue(batch.observations))
 
-        taken = paired(make(size, scenario), step, steps)
-        yield Row(f"faces.{name}", taken, "CPU time of a step", 1.0, AGAINST, MOST, at_most=True)
+        times = paired(make(size, scenario), step, steps)
+        yield Row(f"faces.{name}", times, "CPU time of a step", 1.0, AGAINST, MOST, at_most=True)
 
 
 def paired(step: Callable[[], None], native: Callable[[], None], steps: int, rounds: int = 7) -> float:
@@ -47,10 +47,10 @@ def paired(step: Callable[[], None], native: Callable[[], None], steps: int, rou
     ratios = []
     for _ in range(rounds):
         spent = []
-        for one in (step, native):
+        for call in (step, native):
             begin = time.process_time()
             for _ in range(steps // rounds):
-                one()
+                call()
             spent.append(time.process_time() - begin)
         ratios.append(spent[0] / spent[1])
     return float(np.median(ratios))
@@ -58,10 +58,10 @@ def paired(step: Callable[[], None], native: Callable[[], None], steps: int, rou
 
 def _vector(size: int, scenario: Scenario) -> Callable[[], None]:
     env = gymnasium.make_vec("leo/Flow-v0", num_envs=size, scenario=scenario)
-    seen = [env.reset(seed=1)[0]]
+    latest = [env.reset(seed=1)[0]]
 
     def step() -> None:
-        seen[0], *_ = env.step(hold_queue(seen[0]))
+        latest[0], *_ = env.step(hold_queue(latest[0]))
 
     return step
 
@@ -69,11 +69,11 @@ def _vector(size: int, scenario: Scenario) -> Callable[[], None]:
 def _sb3(size: int, scenario: Scenario) -> Callable[[], None]:
     env = LeoVecEnv(size, scenario)
     env.seed(1)
-    seen: list[Any] = [env.reset()]
+    latest: list[Any] = [env.reset()]
 
     def step() -> None:
-        env.step_async(hold_queue(seen[0]))
-        seen[0], *_ = env.step_wait()
+        env.step_async(hold_queue(latest[0]))
+        latest[0], *_ = env.step_wait()
 
     return step
 
@@ -81,10 +81,10 @@ def _sb3(size: int, scenario: Scenario) -> Callable[[], None]:
 def _single(size: int, scenario: Scenario) -> Callable[[], None]:
     assert size == 1
     env = gymnasium.make("leo/Flow-v0", scenario=scenario)
-    seen = [env.reset(seed=1)[0]]
+    latest = [env.reset(seed=1)[0]]
 
     def step() -> None:
-        seen[0], *_ = env.step(hold_queue(seen[0]))
+        latest[0], *_ = env.step(hold_queue(latest[0]))
 
     return step
 
@@ -103,11 +103,11 @@ def _rllib(size: int, scenario: Scenario) -> Callable[[], None]:
 
 def _flows(env: Any) -> Callable[[], None]:
     names = env.possible_agents
-    seen = [env.reset(seed=1)[0]["flow_0"]]
+    latest = [env.reset(seed=1)[0]["flow_0"]]
 
     def step() -> None:
         # One action for all flows: gathering observations from a dictionary is not the interface's cost.
-        observations, *_ = env.step(dict.fromkeys(names, hold_queue(seen[0])))
-        seen[0] = observations["flow_0"]
+        observations, *_ = env.step(dict.fromkeys(names, hold_queue(latest[0])))
+        latest[0] = observations["flow_0"]
 
     return step

@@ -50,8 +50,8 @@ def _many(binary: Path) -> Iterator[Row]:
     yield _row(f"{name}.misses", misses / packets, "misses of 1 MiB/packet", KEPT_MANY["misses"])
 
 
-def _row(name: str, value: float, unit: str, kept: float) -> Row:
-    return Row(f"instructions.{name}", value, unit, kept, "first version", bar=1.0, at_most=True)
+def _row(name: str, value: float, unit: str, baseline: float) -> Row:
+    return Row(f"instructions.{name}", value, unit, baseline, "first version", bar=1.0, at_most=True)
 
 
 def _build() -> Path:
@@ -77,12 +77,12 @@ def _profile(
 
 
 def _misses(profile: str) -> int:
-    found = {
+    columns = {
         key: line.split()[1:]
         for line in profile.splitlines()
         if (key := line.split(":")[0]) in ("events", "totals")
     }
-    counts = dict(zip(found["events"], found["totals"], strict=False))
+    counts = dict(zip(columns["events"], columns["totals"], strict=False))
     return int(counts.get("DLmr", 0)) + int(counts.get("DLmw", 0))
 
 
@@ -104,8 +104,8 @@ def _by_part(profile: str) -> Counter[str]:
 
 
 def _part(path: str) -> str:
-    found = re.search(r"core/(\w+)/src/([\w/]+)\.rs$", path)
-    if found is None:
+    match = re.search(r"core/(\w+)/src/([\w/]+)\.rs$", path)
+    if match is None:
         return "library"
-    crate, file = found.groups()
+    crate, file = match.groups()
     return f"{crate}.{file.split('/')[0]}"

@@ -32,8 +32,8 @@ class Peer:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         if done.returncode:
-            said = (done.stderr.strip() or "nothing said").splitlines()[-1]
-            raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}: {said}")
+            message = (done.stderr.strip() or "nothing said").splitlines()[-1]
+            raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}: {message}")
         last = (done.stdout.strip() or "").rpartition("\n")[2]
         if not (numbers := re.findall(r"\d+", last)) or int(numbers[-1]) == 0:
             raise RuntimeError(f"{' '.join(command)}: no number of packets on the last line: {last!r}")

@@ -51,8 +51,8 @@ def ask(probes: socket.socket, count: int, gap_ms: float) -> list[tuple[int, int
         probes.send(bytes(PAYLOAD_BYTES))
         sent = left(probes)
         _, back, _ = receive(probes)
-        told, _, _ = receive(probes)
-        times.append((sent, *struct.unpack_from("=qq", told), back))
+        echo, _, _ = receive(probes)
+        times.append((sent, *struct.unpack_from("=qq", echo), back))
         time.sleep(gap_ms / 1e3)
     return times
 

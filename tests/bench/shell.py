@@ -54,9 +54,9 @@ def rows() -> Iterator[Row]:
 
 
 def _rows(folder: Path) -> Iterator[Row]:
-    ours = throughput_mbps([Leo(delay_ms=10, rate_mbps=FAST_MBPS, options=("--queue-packets=4000",))])
-    theirs = throughput_mbps([Delay(10), mahimahi_link(folder, FAST_MBPS, 4000)])
-    yield Row("shell.throughput", ours, "Mbit/s", theirs, MAHIMAHI, LEAST_OF_MAHIMAHIS)
+    leo_mbps = throughput_mbps([Leo(delay_ms=10, rate_mbps=FAST_MBPS, options=("--queue-packets=4000",))])
+    mahimahi_mbps = throughput_mbps([Delay(10), mahimahi_link(folder, FAST_MBPS, 4000)])
+    yield Row("shell.throughput", leo_mbps, "Mbit/s", mahimahi_mbps, MAHIMAHI, LEAST_OF_MAHIMAHIS)
 
     trace, log = folder / "trace.csv", folder / "log"
     trace.write_text(varying_trace())
@@ -70,9 +70,9 @@ def _rows(folder: Path) -> Iterator[Row]:
     yield Row("shell.delay-error-p99", error, "ms", fixed, against, MOST_OF_MAHIMAHIS_ERROR, True)
 
     leo = Leo(delay_ms=ONE_WAY_MS, rate_mbps=RATE_MBPS, options=(f"--queue-packets={BDP_PACKETS}",))
-    ours = queueing_ms([leo])
-    theirs = queueing_ms([Delay(ONE_WAY_MS), link])
-    yield Row("shell.bbr-queueing", ours, "ms", theirs, MAHIMAHI, MOST_OF_MAHIMAHIS_QUEUE, True)
+    leo_ms = queueing_ms([leo])
+    mahimahi_ms = queueing_ms([Delay(ONE_WAY_MS), link])
+    yield Row("shell.bbr-queueing", leo_ms, "ms", mahimahi_ms, MAHIMAHI, MOST_OF_MAHIMAHIS_QUEUE, True)
 
 
 def throughput_mbps(shells: Sequence[Shell]) -> float:

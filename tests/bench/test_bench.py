@@ -43,16 +43,16 @@ def test_less_is_better_where_a_bar_is_the_most_that_holds():
 
 
 def test_each_row_is_printed_before_the_next_is_measured(monkeypatch, capsys):
-    seen = []
+    calls = []
 
     def rows(name, peers):
         yield Row("first", 1.0, "s", 1.0, "itself")
-        seen.append(capsys.readouterr().out)
+        calls.append(capsys.readouterr().out)
         yield Row("second", 2.0, "s", 1.0, "the first", bar=1.0, at_most=True)
 
     monkeypatch.setattr(bench, "rows", rows)
     assert not bench.run("simulator")
-    assert json.loads(seen[0])["bench"] == "first"
+    assert json.loads(calls[0])["bench"] == "first"
 
 
 def test_a_benchmark_that_fails_says_so_in_a_line_and_the_others_run(monkeypatch, capsys):
@@ -64,9 +64,9 @@ def test_a_benchmark_that_fails_says_so_in_a_line_and_the_others_run(monkeypatch
     monkeypatch.setattr(bench, "rows", rows)
     monkeypatch.setattr(sys, "argv", ["bench", "simulator", "envs"])
     assert bench.main() == 1
-    said = capsys.readouterr()
-    assert said.err == "bench: simulator: it is not there\n"
-    assert json.loads(said.out)["bench"] == "envs"
+    captured = capsys.readouterr()
+    assert captured.err == "bench: simulator: it is not there\n"
+    assert json.loads(captured.out)["bench"] == "envs"
 
 
 def test_without_a_name_those_that_take_long_are_left_out(monkeypatch):
@@ -91,12 +91,12 @@ def test_without_a_name_those_that_take_long_are_left_out(monkeypatch):
 )
 def test_bad_input_gets_one_line(words, rule, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["bench", *words])
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as caught:
         bench.main()
-    assert left.value.code == 2
-    said = capsys.readouterr().err
-    assert said.startswith(rule)
-    assert said.count("\n") == 1
+    assert caught.value.code == 2
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(rule)
+    assert stderr.count("\n") == 1
 
 
 def test_a_peer_s_packets_are_the_last_number_that_it_prints(tmp_path):

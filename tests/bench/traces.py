@@ -28,4 +28,4 @@ def rows() -> Iterator[Row]:
 def cpu_s() -> float:
     """Return the CPU time in s of this process and its ended children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)

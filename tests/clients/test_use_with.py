@@ -57,8 +57,8 @@ def acts(folder: Path, *, varies: bool = True) -> None:
     """Check that evaluate.py takes the policy in ``folder``, and that it acts on what it sees if so asked."""
     loaded = schemes.load_policy(folder)
     assert (loaded.metadata["agent"], loaded.interval_ms) == ("astraea", 30.0)
-    seen = np.random.default_rng(1).uniform(0, 1, (50, 50)).astype(np.float32)
-    actions = leosim.Policy.load(str(folder)).act(seen)
+    observations = np.random.default_rng(1).uniform(0, 1, (50, 50)).astype(np.float32)
+    actions = leosim.Policy.load(str(folder)).act(observations)
     assert np.isfinite(actions).all()
     assert np.ptp(actions) > 0 or not varies
 
@@ -66,8 +66,8 @@ def acts(folder: Path, *, varies: bool = True) -> None:
 @pytest.mark.parametrize("name", REQUIREMENTS)
 def test_a_client_trains_on_the_environment_and_its_policy_is_a_contestant(name, client, tmp_path):
     run = client(*REQUIREMENTS[name])
-    said = run(SCRIPTS / f"with_{name}.py", 1200, tmp_path / "policy")
-    acts(Path(said.strip().splitlines()[-1]))
+    output = run(SCRIPTS / f"with_{name}.py", 1200, tmp_path / "policy")
+    acts(Path(output.strip().splitlines()[-1]))
 
 
 def test_rl_zoo3_trains_by_its_own_commands_and_its_policy_is_a_contestant(client, tmp_path):
@@ -95,10 +95,10 @@ def test_cleanrl_scripts_learn_with_the_id_as_the_only_change(algorithm, client,
         pytest.skip("CLEANRL names no clone of CleanRL")
     script = Path(folder).resolve() / "cleanrl" / f"{algorithm}_continuous_action.py"
     run = client("tyro")
-    said = run(SCRIPTS / "with_cleanrl.py", tmp_path / "policy", script, "--env-id", "leo/SingleFlow-v0",
+    output = run(SCRIPTS / "with_cleanrl.py", tmp_path / "policy", script, "--env-id", "leo/SingleFlow-v0",
                "--total-timesteps", 60_000)  # fmt: skip
-    found = re.findall(r"global_step=(\d+), episodic_return=\[([-\d.e]+)\]", said)
-    returns = [(int(step), float(value)) for step, value in found]
+    episodes = re.findall(r"global_step=(\d+), episodic_return=\[([-\d.e]+)\]", output)
+    returns = [(int(step), float(value)) for step, value in episodes]
     first = fmean(value for step, value in returns if step <= 2_000)
     last = fmean(value for step, value in returns if step > 54_000)
     sys.stdout.write(f"{algorithm}: {first:.1f} in the first 2,000 steps, {last:.1f} in the last 6,000\n")

@@ -19,17 +19,17 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     parser.add_argument("--minutes", type=float, default=5.0, help="for each target")
     arguments = parser.parse_args()
-    known = engine.names()
-    unknown = [name for name in arguments.targets if name not in known]
+    names = engine.names()
+    unknown = [name for name in arguments.targets if name not in names]
     if unknown or not arguments.minutes > 0:
         print(
-            f"fuzz: {unknown or arguments.minutes}: targets are {', '.join(known)}; minutes above 0",
+            f"fuzz: {unknown or arguments.minutes}: targets are {', '.join(names)}; minutes above 0",
             file=sys.stderr,
         )
         return 2
     kind = "atheris" if importlib.util.find_spec("atheris") else "hypothesis"
     failed = []
-    for name in arguments.targets or known:
+    for name in arguments.targets or names:
         start = time.monotonic()
         command = [sys.executable, "-m", "tests.fuzz.engine", kind, name, str(round(arguments.minutes * 60))]
         done = subprocess.run(

@@ -87,9 +87,9 @@ def _mahimahi(path: Path) -> None:
 
 def _probes(read: Callable[[Path], probes.Probes]) -> Callable[[Path], None]:
     def parse(path: Path) -> None:
-        found = read(path)
+        value = read(path)
         # A few slots: a log may last for months.
-        probes.binned(found, max(1, int(found.time_ns[-1]) // 1000), 100.0, "x")
+        probes.binned(value, max(1, int(value.time_ns[-1]) // 1000), 100.0, "x")
 
     return parse
 

@@ -20,7 +20,7 @@ class BpfObject(NamedTuple):
 
 def held_by(pid: int) -> set[BpfObject]:
     """Return the programs, maps and links that a process has open."""
-    found = set()
+    objects = set()
     for descriptor in list(Path("/proc", str(pid), "fdinfo").iterdir()):
         try:
             lines = descriptor.read_text().splitlines()
@@ -29,24 +29,24 @@ def held_by(pid: int) -> set[BpfObject]:
         for line in lines:
             name, _, value = line.partition(":")
             if (kind := name.removesuffix("_id")) in _GET_FD_BY_ID and name != kind:
-                found.add(BpfObject(kind, int(value)))
-    return found
+                objects.add(BpfObject(kind, int(value)))
+    return objects
 
 
 def still_there(objects: set[BpfObject]) -> set[BpfObject]:
     """Return the objects that the kernel still has; needs root."""
-    return {found for found in objects if _exists(found)}
+    return {item for item in objects if _exists(item)}
 
 
-def _exists(wanted: BpfObject) -> bool:
+def _exists(item: BpfObject) -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
-    attributes = (ctypes.c_uint32 * 3)(wanted.id)
-    command = _GET_FD_BY_ID[wanted.kind]
+    attributes = (ctypes.c_uint32 * 3)(item.id)
+    command = _GET_FD_BY_ID[item.kind]
     number = _SYSCALL[platform.machine()]
     descriptor = libc.syscall(number, command, ctypes.byref(attributes), ctypes.sizeof(attributes))
     if descriptor >= 0:
         os.close(descriptor)
         return True
     if (error := ctypes.get_errno()) != errno.ENOENT:
-        raise OSError(error, f"bpf: {wanted}: {os.strerror(error)}")
+        raise OSError(error, f"bpf: {item}: {os.strerror(error)}")
     return False

@@ -33,7 +33,7 @@ class Steering(threading.Thread):
         super().__init__(daemon=True)
         self.bridge = Bridge(address)
         self.bridge.subscribe(SCHEME, interval_ms=interval_ms)
-        self.answer = (cwnd, pacing_bytes_per_s)
+        self.command = (cwnd, pacing_bytes_per_s)
         self.reports = []
         self.steered = threading.Event()
         self.over = threading.Event()
@@ -46,7 +46,7 @@ class Steering(threading.Thread):
                 message = self.bridge.message(0.1)
                 if isinstance(message, Report):
                     self.reports.append(message)
-                    self.bridge.command(message.flow, *self.answer)
+                    self.bridge.command(message.flow, *self.command)
                     if len(self.reports) > 3:
                         self.steered.set()
 
@@ -82,12 +82,12 @@ class Collecting(threading.Thread):
         self.join()
 
 
-def eventually(what, of, wanted):
-    """Poll `what()` until its result satisfies `wanted`; return that."""
+def eventually(read, of, accept):
+    """Poll `read()` until `accept` holds for its result; return the result."""
     deadline = time.monotonic() + LIMIT_S
     while True:
-        answer = what()
-        if wanted(answer):
+        answer = read()
+        if accept(answer):
             return answer
         assert time.monotonic() < deadline, f"{of}: still {answer}"
         time.sleep(0.01)

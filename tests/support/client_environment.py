@@ -28,21 +28,21 @@ def python(folder: Path, *requirements: str) -> Path:
     interpreter = folder / "bin" / "python"
     if not requirements:
         return interpreter
-    ours = _uv("pip", "freeze", "--python", sys.executable).splitlines()
+    installed = _uv("pip", "freeze", "--python", sys.executable).splitlines()
     shared = folder / "shared.txt"
-    shared.write_text("\n".join(line for line in ours if line.partition("==")[0] in SHARED))
-    wanted = _uv(
+    shared.write_text("\n".join(line for line in installed if line.partition("==")[0] in SHARED))
+    resolved = _uv(
         "pip", "compile", "--quiet", "--no-annotate", "--no-header", "--python", sys.executable,
-        "--override", str(shared), "-", given="\n".join(requirements),
+        "--override", str(shared), "-", stdin="\n".join(requirements),
     ).splitlines()  # fmt: skip
-    missing = [line for line in wanted if line not in ours]
+    missing = [line for line in resolved if line not in installed]
     _uv("pip", "install", "--quiet", "--no-deps", "--python", str(interpreter), *missing)
     return interpreter
 
 
-def _uv(*arguments: str, given: str = "") -> str:
+def _uv(*arguments: str, stdin: str = "") -> str:
     uv = Path(sys.executable).with_name("uv")
-    done = subprocess.run([uv, *arguments], input=given, capture_output=True, text=True, check=False)
+    done = subprocess.run([uv, *arguments], input=stdin, capture_output=True, text=True, check=False)
     if done.returncode:
         if any(sign in done.stderr for sign in ("error sending request", "Could not connect", "dns error")):
             raise IndexUnreachable(done.stderr.strip().splitlines()[-1])

@@ -14,12 +14,12 @@ class StepOnly(gymnasium.Wrapper):
     """Scales observations wherever an environment returns them."""
 
     def reset(self, **arguments):
-        seen, info = self.env.reset(**arguments)
-        return 3 * seen - 1, info
+        observation, info = self.env.reset(**arguments)
+        return 3 * observation - 1, info
 
     def step(self, action):
-        seen, *rest = self.env.step(action)
-        return 3 * seen - 1, *rest
+        observation, *remaining = self.env.step(action)
+        return 3 * observation - 1, *remaining
 
 
 class NotAtReset(StepOnly):
@@ -31,8 +31,8 @@ class Shaped(gymnasium.Wrapper):
     """Changes rewards and information only."""
 
     def step(self, action):
-        seen, reward, *ends, info = self.env.step(action)
-        return seen, reward - 0.1 * float(np.sum(action)), *ends, {**info, "mine": 1}
+        observation, reward, *ends, info = self.env.step(action)
+        return observation, reward - 0.1 * float(np.sum(action)), *ends, {**info, "mine": 1}
 
 
 class Halved(gymnasium.ActionWrapper):
@@ -71,16 +71,16 @@ class Cautious(gymnasium.Wrapper):
         return self.last, info
 
     def step(self, action):
-        self.last, *rest = self.env.step(action * (HALF if self.last.mean() > 0.3 else 1))
-        return self.last, *rest
+        self.last, *remaining = self.env.step(action * (HALF if self.last.mean() > 0.3 else 1))
+        return self.last, *remaining
 
 
 class Echo(gymnasium.Wrapper):
     """Shows the action in the observation."""
 
     def step(self, action):
-        seen, *rest = self.env.step(action)
-        return seen + TENTH * action, *rest
+        observation, *remaining = self.env.step(action)
+        return observation + TENTH * action, *remaining
 
 
 class Root(gymnasium.ObservationWrapper):
@@ -120,8 +120,8 @@ class TenthOf(VecEnvWrapper):
         return self.venv.reset() * TENTH
 
     def step_wait(self):
-        seen, *rest = self.venv.step_wait()
-        return (seen * TENTH, *rest)
+        observation, *remaining = self.venv.step_wait()
+        return (observation * TENTH, *remaining)
 
 
 class HalfOf(VecEnvWrapper):
@@ -144,9 +144,9 @@ class Centred(gymnasium.vector.VectorObservationWrapper):
 
 class Doubled(gymnasium.vector.VectorWrapper):
     def reset(self, **arguments):
-        seen, info = self.env.reset(**arguments)
-        return TWO * seen, info
+        observation, info = self.env.reset(**arguments)
+        return TWO * observation, info
 
     def step(self, actions):
-        seen, *rest = self.env.step(actions * HALF)
-        return (TWO * seen, *rest)
+        observation, *remaining = self.env.step(actions * HALF)
+        return (TWO * observation, *remaining)

@@ -38,7 +38,7 @@ print(*late)
 class Lateness:
     """Measures during the ``with`` block.
 
-    ``prompt`` uses the real-time priority of runs (`kernel_bridge.inside.scenario.keep_up`).
+    ``prompt`` uses the real-time priority of runs (`kernel_bridge.inside.scenario.raise_priority`).
     """
 
     def __init__(self, *, prompt: bool) -> None:
@@ -57,8 +57,8 @@ class Lateness:
         return self
 
     def __exit__(self, *_: object) -> None:
-        told = [sleeper.communicate()[0] for sleeper in self._sleepers]
-        self._late_ns = sorted(int(word) for line in told for word in line.split())
+        outputs = [sleeper.communicate()[0] for sleeper in self._sleepers]
+        self._late_ns = sorted(int(word) for line in outputs for word in line.split())
 
     @property
     def worst_ms(self) -> float:

@@ -25,5 +25,9 @@ def checked(text: str) -> ElementTree.Element:
 def shown(tree: ElementTree.Element) -> str:
     """Return a card's text, without its style."""
     return " ".join(
-        part for one in tree.iter() if one.tag != "style" for part in (one.text, one.tail) if part
+        part
+        for element in tree.iter()
+        if element.tag != "style"
+        for part in (element.text, element.tail)
+        if part
     )

@@ -60,9 +60,9 @@ def _calls() -> dict[int, Call]:
     column = {"x86_64": 0, "aarch64": 1}.get(platform.machine())
     if column is None:
         return {}
-    found = {numbers[column]: Call(name, descriptors=(0,)) for numbers, name in _ON_DESCRIPTORS.items()}
-    found |= {numbers[column]: call for numbers, call in _AT.items()}
-    return found | (_PLAIN if column == 0 else {})
+    calls = {numbers[column]: Call(name, descriptors=(0,)) for numbers, name in _ON_DESCRIPTORS.items()}
+    calls |= {numbers[column]: call for numbers, call in _AT.items()}
+    return calls | (_PLAIN if column == 0 else {})
 
 
 CALLS = _calls()

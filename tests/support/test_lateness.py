@@ -5,14 +5,14 @@ import time
 
 import pytest
 
+from leogym.common.processes import descendants
 from tests.support.lateness import Lateness
-from tests.support.processes import descendants
 
 
 def test_a_machine_that_stood_still_is_a_reason_to_skip_and_one_that_did_not_is_none():
-    mine = set(descendants(os.getpid()))
+    children = set(descendants(os.getpid()))
     with Lateness(prompt=False) as lateness:
-        sleepers = set(descendants(os.getpid())) - mine
+        sleepers = set(descendants(os.getpid())) - children
         assert len(sleepers) == len(os.sched_getaffinity(0))
         for sleeper in sleepers:
             os.kill(sleeper, signal.SIGSTOP)

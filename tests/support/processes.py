@@ -1,3 +1,0 @@
-"""Processes that a test looks for."""
-
-from leogym.common.processes import descendants as descendants
