@@ -91,6 +91,7 @@ class Wires:
     """Linux's queueing disciplines; see `kernel_bridge.inside.wires`."""
 
     name = NAME
+    calls_iptables = False
 
     def missing(self) -> str | None:
         """Return one line about the first thing that this machine lacks, or None."""

@@ -77,6 +77,7 @@ def run(scheme: str, duration_s: float, logs: Path) -> Measurement:
         session: RunSession = {
             "private": str(root / "private"),
             "programs": programs,
+            "iptables": True,
             "folder": str(work),
             "result": str(root / "result.json"),
             "start_descriptor": start_writer,
