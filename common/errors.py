@@ -41,7 +41,7 @@ _TYPE_NAMES = {
 
 
 def one_line(source: str, error: ValidationError) -> str:
-    """Return a pydantic ``error`` as ``source: field: rule`` of the first violation, and where others are.
+    """Return ``source: field: rule`` of the first violation in ``error``, and the other wrong fields.
 
     If the first field is missing, the line names all missing fields next to it.
     """
@@ -58,9 +58,9 @@ def one_line(source: str, error: ValidationError) -> str:
     if first["type"] == "literal_error":
         near = nearest(str(first["input"]), re.findall("'([^']*)'", first.get("ctx", {}).get("expected", "")))
         rule += f", not {shortened(first['input'])}" + (f" (nearest: {', '.join(near)})" if near else "")
-    others = {_UNION_MEMBER.sub("", _field(other)): other["type"] for other in further}
-    others.pop(_UNION_MEMBER.sub("", field), None)
-    named = [f"{name} is missing" if kind == "missing" else name for name, kind in others.items()]
+    further_fields = {_UNION_MEMBER.sub("", _field(other)): other["type"] for other in further}
+    further_fields.pop(_UNION_MEMBER.sub("", field), None)
+    named = [f"{name} is missing" if kind == "missing" else name for name, kind in further_fields.items()]
     if len(named) > MAX_FIELDS:
         named = [*named[:MAX_FIELDS], f"and {len(named) - MAX_FIELDS} more"]
     more = f" (also wrong: {', '.join(named)})" if named else ""

@@ -1,4 +1,4 @@
-"""What a flow measures in a monitor interval, with names and units, and the command that answers it."""
+"""A flow's measurements in a monitor interval, with names and units, and the command that follows."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import NamedTuple
 MIN_CWND_PACKETS, MAX_CWND_PACKETS = 4, 20_000
 MAX_PACING_MBPS = 32_000.0
 WINDOW_RTTS = 2.0
-"""A flow that names only a rate may have this many RTTs of it in flight, so that the rate decides."""
+"""RTTs of the rate that may be in flight if a program sets only a rate: the rate then limits the flow."""
 HEADER_BYTES = 52
 """Headers of a packet: IP (20), TCP (20), timestamps (12)."""
 BYTES_PER_S = 125e3
-"""Of a Mbit/s."""
+"""Bytes/s in 1 Mbit/s."""
 
 
 class FlowReport(NamedTuple):
-    """What a flow measures in a monitor interval, and its state at the interval's end.
+    """A flow's measurements in a monitor interval, and its state at the interval's end.
 
     Rates count TCP payload. RTTs are above 0: the first report comes after the first RTT sample.
     """
@@ -97,7 +97,7 @@ class FlowReport(NamedTuple):
 
 
 PATH_FIELDS = ("base_rtt_ms", "capacity_mbps")
-"""What no sender measures: the path's RTT without queueing, and its bottleneck's capacity for IP packets."""
+"""Quantities that no sender can measure: the RTT without queueing, and the bottleneck's capacity."""
 
 
 def command(report: FlowReport, cwnd_packets: float | None, pacing_mbps: float | None) -> tuple[int, int]:
@@ -106,7 +106,7 @@ def command(report: FlowReport, cwnd_packets: float | None, pacing_mbps: float |
     A window alone is paced over the smoothed RTT. A rate alone gets a window of `WINDOW_RTTS`.
 
     Raises:
-        ValueError: neither is named, or a value is not finite or negative.
+        ValueError: both are None, or a value is negative or not finite.
     """
     if cwnd_packets is None and pacing_mbps is None:
         raise ValueError("names neither cwnd_packets nor pacing_mbps")

@@ -26,9 +26,11 @@ EXAMPLES = ("check", "build", "run SCENARIO.yaml --seed 2")
 
 def parser() -> OneLineParser:
     """Return the command line's parser."""
-    made = OneLineParser(prog=PROGRAM, description="A stock Linux kernel in virtual time.", examples=EXAMPLES)
-    add_to(made)
-    return made
+    line_parser = OneLineParser(
+        prog=PROGRAM, description="A stock Linux kernel in virtual time.", examples=EXAMPLES
+    )
+    add_to(line_parser)
+    return line_parser
 
 
 @reports_input_errors

@@ -82,7 +82,7 @@ def _fake(monkeypatch, **manifest):
 @pytest.mark.parametrize(
     ("manifest", "rule"),
     [
-        ({"files": {}, "btf": True}, r"satcp: lab: the image has no leo-bridge: run make kernel"),
+        ({"files": {}, "btf": True}, r"satcp: lab: the image has no leo-bridge: pip install"),
         (
             {"files": {"bin/leo-bridge": 1}, "btf": False},
             r"satcp: lab: Linux 6\.1 has no type information \(BTF\)",

@@ -86,10 +86,10 @@ def eventually(read, of, accept):
     """Poll `read()` until `accept` holds for its result; return the result."""
     deadline = time.monotonic() + LIMIT_S
     while True:
-        answer = read()
-        if accept(answer):
-            return answer
-        assert time.monotonic() < deadline, f"{of}: still {answer}"
+        value = read()
+        if accept(value):
+            return value
+        assert time.monotonic() < deadline, f"{of}: still {value}"
         time.sleep(0.01)
 
 

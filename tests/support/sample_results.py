@@ -34,13 +34,13 @@ def sample_measurement(scenario: Scenario) -> Measurement:
         stop_s = flow.stop_s or scenario.duration_s
         inside = (time > flow.start_s) & (time <= stop_s)
         share, fill = CHARACTER.get(flow.scheme, (0.8, 0.5))
-        others = sum(
+        running = sum(
             (time > other.start_s) & (time <= (other.stop_s or scenario.duration_s))
             for other in scenario.flows
         )
         wobble = 1.0 + 0.12 * np.sin(2 * np.pi * time / (9.0 + index)) + rng.normal(0.0, 0.03, len(time))
         goodput = np.clip(
-            100.0 * PAYLOAD_SHARE * share * wobble * (1 + 0.2 * index) / np.maximum(others, 1), 0, 96.5
+            100.0 * PAYLOAD_SHARE * share * wobble * (1 + 0.2 * index) / np.maximum(running, 1), 0, 96.5
         )
         rtt = base * (1.0 + fill * np.clip(0.6 + 0.4 * np.sin(time / 4.0 + index), 0.0, 1.0))
         rtt[~connected] = np.nan
