@@ -236,17 +236,17 @@ class NamedSampling(Strict):
     def _with_learning_flows(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
             try:
-                found = named_scenarios.to_learn(name)
+                cases = named_scenarios.to_learn(name)
             except InputError as error:
                 raise ValueError(str(error)) from None
-            if not found:
+            if not cases:
                 raise ValueError(f"{name}: has no flow that could learn: none has scheme agent or $scheme")
         return names
 
     @property
     def max_learning_flows(self) -> int:
         """The maximum number of learning flows in an episode."""
-        cases = [one for name in self.names for one in named_scenarios.to_learn(name)]
+        cases = [case for name in self.names for case in named_scenarios.to_learn(name)]
         most = max(map(named_scenarios.learning_flows, cases))
         return most if self.learning_flows is None else min(most, self.learning_flows)
 

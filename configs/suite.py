@@ -176,35 +176,35 @@ class Suite(Strict):
     def _names(self) -> Suite:
         if (cases := math.prod(map(len, self.grid.values())) * max(1, len(self.spread))) > MOST_CASES:
             raise ValueError(f"grid: has {cases:,} combinations with spread, at most {MOST_CASES:,} may be")
-        taken = {"scheme": "the scheme under test"}
+        places = {"scheme": "the scheme under test"}
         for field in ("parameters", "grid"):
             for name in getattr(self, field):
-                if name in taken:
-                    raise ValueError(f"{field}.{name}: is already {taken[name]}")
-                taken[name] = f"in {field}"
+                if name in places:
+                    raise ValueError(f"{field}.{name}: is already {places[name]}")
+                places[name] = f"in {field}"
         for index, case in enumerate(self.spread):
             if case.keys() != self.spread[0].keys():
                 raise ValueError(f"spread.{index}: must have the keys of the first")
             for name in case if index == 0 else ():
-                if name in taken:
-                    raise ValueError(f"spread.{index}.{name}: is already {taken[name]}")
-                taken[name] = "in spread"
+                if name in places:
+                    raise ValueError(f"spread.{index}.{name}: is already {places[name]}")
+                places[name] = "in spread"
         for name, expression in self.derived.items():
-            if name in taken:
-                raise ValueError(f"derived.{name}: is already {taken[name]}")
+            if name in places:
+                raise ValueError(f"derived.{name}: is already {places[name]}")
             try:
-                unknown = sorted(arithmetic.names(expression) - set(taken))
+                unknown = sorted(arithmetic.names(expression) - set(places))
             except ValueError as error:
                 raise ValueError(f"derived.{name}: {error}") from None
             if unknown:
                 raise ValueError(
                     f"derived.{name}: {unknown[0]} must be in parameters, grid, spread or earlier in derived"
                 )
-            taken[name] = "in derived"
-        cut = {"": self, "quick.": self.quick, "spot.": self.spot}
-        for field, of in cut.items():
-            seconds = of.fairness_last_s if of else None
-            if isinstance(seconds, str) and seconds[1:] not in taken:
+            places[name] = "in derived"
+        variants = {"": self, "quick.": self.quick, "spot.": self.spot}
+        for field, variant in variants.items():
+            seconds = variant.fairness_last_s if variant else None
+            if isinstance(seconds, str) and seconds[1:] not in places:
                 raise ValueError(f"{field}fairness_last_s: {seconds} is not in parameters, grid or derived")
         if self.x is not None and self.x not in self.grid:
             raise ValueError(f"x: {self.x} is not in grid")
@@ -222,7 +222,7 @@ class Suite(Strict):
             if self.spot.spread >= max(1, len(self.spread)):
                 raise ValueError(f"spot.spread: there are only {len(self.spread)} cases")
         for name in sorted(placeholders(self.scenario)):
-            if name not in taken:
+            if name not in places:
                 raise ValueError(
                     f"scenario: ${name} is neither scheme nor in parameters, grid, spread or derived"
                 )
@@ -297,18 +297,18 @@ class Suite(Strict):
             data.setdefault("name", self.name)
             if isinstance(data.get("flows"), list):
                 data["flows"] = [flow for flow in data["flows"] if not _is_none(flow)]
-            found = scenario.parse(data, f"{self.name}: scenario")
-            self._check_compare(found)
-            yield Case(found, values, last_s)
+            parsed = scenario.parse(data, f"{self.name}: scenario")
+            self._check_compare(parsed)
+            yield Case(parsed, values, last_s)
 
-    def _check_compare(self, found: Scenario) -> None:
+    def _check_compare(self, parsed: Scenario) -> None:
         """Reject a comparison of single flows if an entry of ``flows`` stands for several."""
         if self.compare.ratio_of is None and not self.compare.apart:
             return
-        if any(flow.count != 1 or flow.arrivals or flow.transfer_bytes for flow in found.flows):
+        if any(flow.count != 1 or flow.arrivals or flow.transfer_bytes for flow in parsed.flows):
             raise InputError(f"{self.name}: compare: needs flows without count, arrivals and transfer_bytes")
-        if self.compare.ratio_of is not None and self.compare.ratio_of >= len(found.flows):
-            raise InputError(f"{self.name}: compare.ratio_of: there are only {len(found.flows)} flows")
+        if self.compare.ratio_of is not None and self.compare.ratio_of >= len(parsed.flows):
+            raise InputError(f"{self.name}: compare.ratio_of: there are only {len(parsed.flows)} flows")
 
 
 def _is_none(flow: Any) -> bool:

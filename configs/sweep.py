@@ -38,12 +38,12 @@ class Search(Strict):
 
     @model_validator(mode="after")
     def _one(self) -> Search:
-        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
-        if len(given) != 1:
+        names = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(names) != 1:
             raise ValueError("give one of uniform, log_uniform, integer, choice and grid")
         low_high = self.uniform or self.log_uniform or self.integer
         if low_high and not 0 <= low_high[1] - low_high[0] < math.inf:
-            raise ValueError(f"{given[0]} is [low, high] with low <= high, and a finite difference")
+            raise ValueError(f"{names[0]} is [low, high] with low <= high, and a finite difference")
         if self.log_uniform and self.log_uniform[0] <= 0:
             raise ValueError("log_uniform must be above 0")
         return self
@@ -107,14 +107,14 @@ class Sweep(Strict):
     def assignments(self) -> list[dict[str, Any]]:
         """Return each trial's settings, in order; deterministic."""
         grids = {name: search.grid for name, search in self.search.items() if search.grid is not None}
-        found = []
+        assignments = []
         for draw in range(self.trials):
             rng = np.random.default_rng([self.seed, draw])
             drawn = {name: search.draw(rng) for name, search in self.search.items() if search.grid is None}
             for values in itertools.product(*grids.values()):
                 combined = {**drawn, **dict(zip(grids, values, strict=True))}
-                found.append({name: combined[name] for name in self.search})
-        return found
+                assignments.append({name: combined[name] for name in self.search})
+        return assignments
 
 
 def read(path: Path) -> Sweep:

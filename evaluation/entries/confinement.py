@@ -133,8 +133,8 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
 def missing() -> str | None:
     """Return what this machine lacks for `confine`, or None."""
     if platform.machine() not in ARCHITECTURES:
-        known = " and ".join(ARCHITECTURES)
-        return f"the seccomp filter is written for {known}, not {platform.machine()}"
+        machines = " and ".join(ARCHITECTURES)
+        return f"the seccomp filter is written for {machines}, not {platform.machine()}"
     if _interface() < 1:
         return "the kernel has no Landlock (Linux 5.13, CONFIG_SECURITY_LANDLOCK, lsm=landlock)"
     return None
@@ -242,15 +242,18 @@ def _libc() -> ctypes.CDLL:
 
 
 def _call(*arguments: object) -> int:
-    found = _libc().syscall(*arguments)
-    if found < 0:
+    result = _libc().syscall(*arguments)
+    if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"system call {arguments[0]}: {os.strerror(number)}")
-    return found
+    return result
 
 
 def _prctl(*arguments: object) -> None:
-    padded = [one if isinstance(one, bytes) else ctypes.c_ulong(int(str(one))) for one in arguments]
+    padded = [
+        argument if isinstance(argument, bytes) else ctypes.c_ulong(int(str(argument)))
+        for argument in arguments
+    ]
     if _libc().prctl(*padded, *[ctypes.c_ulong(0)] * (5 - len(padded))) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"prctl {arguments[0]}: {os.strerror(number)}")

@@ -101,10 +101,10 @@ def load(text: str, limits: Limits | None = None) -> Program:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     if len(data) > MOST_FILE:
         raise InputError(f"{path}: has {len(data)} bytes, at most {MOST_FILE} may be")
-    found = Program("library" if library else "class", name, data, limits=limits or Limits())
+    program = Program("library" if library else "class", name, data, limits=limits or Limits())
     try:
-        with Running(found, decisions=0) as running:
-            return replace(found, interval_ms=running.interval_ms, knows_path=running.knows_path)
+        with Running(program, decisions=0) as running:
+            return replace(program, interval_ms=running.interval_ms, knows_path=running.knows_path)
     except ProgramError as error:
         raise InputError(f"{text}: {error}") from None
 
@@ -254,12 +254,12 @@ def _readable() -> list[str]:
     paths = sysconfig.get_paths()
     python = [sys.base_prefix, *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))]
     system = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/dev/null", "/dev/urandom"]
-    return [os.path.realpath(one) for one in dict.fromkeys([*python, *system])]
+    return [os.path.realpath(path) for path in dict.fromkeys([*python, *system])]
 
 
 def _python_path() -> list[str]:
     paths = sysconfig.get_paths()
-    standard = [one for one in sys.path if one.startswith(sys.base_prefix + os.sep)]
+    standard = [path for path in sys.path if path.startswith(sys.base_prefix + os.sep)]
     return list(dict.fromkeys([*standard, paths["purelib"], paths["platlib"]]))
 
 

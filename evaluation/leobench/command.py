@@ -86,29 +86,31 @@ def carry_out(options: argparse.Namespace) -> int:
         raise InputError(f"{PROGRAM}: --backend {options.backend}: runs a part of dev, not of judge")
     if not options.ray:
         require_at_a_time(options.jobs, "--jobs", RUN_BYTES)
-    found = version.load(options.version)
-    entries, left_out = entering.entrants(options.entries, found, backend(options.backend).schemes())
+    leobench = version.load(options.version)
+    entries, left_out = entering.entrants(options.entries, leobench, backend(options.backend).schemes())
     names = [name for name, _ in entries]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"{PROGRAM}: {twice[0]}: two entries have this name; give NAME=ENTRY")
     if options.backend != "simulator":
         # Before all that asks for an image of the lab.
-        require_no_programs({name: one.program for name, one in entries if one is not None and one.program})
+        require_no_programs(
+            {name: policy.program for name, policy in entries if policy is not None and policy.program}
+        )
     output_folder.require(options.out, "LeoBench's results")
     require_writable(options.out)
     options.out.mkdir(parents=True, exist_ok=True)
-    if options.backend == "lab" and (told := freezing.another_kernel(found)):
-        print(f"warning: {told}", file=sys.stderr, flush=True)
+    if options.backend == "lab" and (warning := freezing.another_kernel(leobench)):
+        print(f"warning: {warning}", file=sys.stderr, flush=True)
     if left_out:
         print(f"--backend {options.backend} does not run: {', '.join(left_out)}", flush=True)
     if options.split == "judge":
-        chosen = split.judge(found, options.seed)
+        chosen = split.judge(leobench, options.seed)
     else:
-        chosen = split.dev(found) if options.backend == "simulator" else split.sample(found)
+        chosen = split.dev(leobench) if options.backend == "simulator" else split.sample(leobench)
     seed = chosen.seed if options.seed is None else options.seed
-    for one in judging.judge(
+    for judgement in judging.judge(
         entries,
-        found,
+        leobench,
         chosen,
         seed,
         tier=options.backend,
@@ -117,15 +119,15 @@ def carry_out(options: argparse.Namespace) -> int:
         earlier=options.out if options.keep else None,
         resume="entries that are judged are kept: continue with --keep",
     ):
-        for line in one.lines:
+        for line in judgement.lines:
             print(line, flush=True)
-        path = options.out / one.result.file_name
-        if not one.kept:
-            write_atomically(path, encode(one.result))
-        print(summary(one.result))
-        if (standing := standings.line(one.result)) is not None:
+        path = options.out / judgement.result.file_name
+        if not judgement.kept:
+            write_atomically(path, encode(judgement.result))
+        print(summary(judgement.result))
+        if (standing := standings.line(judgement.result)) is not None:
             print(standing)
-        print(f"{path}{' (kept)' if one.kept else ''}", flush=True)
+        print(f"{path}{' (kept)' if judgement.kept else ''}", flush=True)
     return 0
 
 
@@ -133,17 +135,17 @@ def summary(result: Result) -> str:
     """Return the score and the parts in one line."""
     judged = result.judged
     draft = " draft" if judged.status == "draft" else ""
-    told = [f"{part} {_shown(result.parts[part], 3)}" for part in PARTS]
+    parts = [f"{part} {_shown(result.parts[part], 3)}" for part in PARTS]
     failed = f"; failed in {result.failures} of {len(result.runs)} runs" if result.failures else ""
     tier = "" if judged.tier == "simulator" else f" on {judged.tier}"
     beside = f"; the simulator: {_shown(result.simulated.score, 1)}" if result.simulated else ""
     return (
         f"{result.entry.name}: {_shown(result.score, 1)} of 100 on {judged.version}{draft}, "
-        f"{judged.split}{tier} ({', '.join(told)}){beside}{failed}"
+        f"{judged.split}{tier} ({', '.join(parts)}){beside}{failed}"
     )
 
 
-def _shown(found: Estimate, digits: int) -> str:
-    if found.low is None or found.high is None:
-        return f"{found.value:.{digits}f}"
-    return f"{found.value:.{digits}f} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
+def _shown(estimate: Estimate, digits: int) -> str:
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.{digits}f}"
+    return f"{estimate.value:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"

@@ -38,19 +38,19 @@ def entrants(
         known: the schemes that the tier runs without a policy; by default the simulator's.
     """
     runnable = Simulator.schemes() if known is None else known
-    given = {text.partition("=")[0] for text in texts}
-    found: list[Named] = []
+    names = {text.partition("=")[0] for text in texts}
+    entries: list[Named] = []
     left_out: list[str] = []
     for text in texts:
         if text not in GROUPS:
-            found.append(entrant(text, version, runnable))
+            entries.append(entrant(text, version, runnable))
             continue
-        named = given | {name for name, _ in found}
-        members = [one for one in members_of(text) if one not in named]
-        able = [one for one in members if one in runnable or one in shipped()]
-        found += [entrant(one, version, runnable) for one in able]
-        left_out += [one for one in members if one not in able]
-    return found, left_out
+        named = names | {name for name, _ in entries}
+        members = [scheme for scheme in members_of(text) if scheme not in named]
+        able = [scheme for scheme in members if scheme in runnable or scheme in shipped()]
+        entries += [entrant(scheme, version, runnable) for scheme in able]
+        left_out += [scheme for scheme in members if scheme not in able]
+    return entries, left_out
 
 
 def entrant(text: str, version: Version, known: Collection[str] | None = None) -> Named:
@@ -71,10 +71,10 @@ def entrant(text: str, version: Version, known: Collection[str] | None = None) -
         program = process.load(path, version.limits)
         if program.knows_path:
             raise InputError(f"{path}: knows_path: LeoBench judges schemes that measure their paths")
-        found = Policy(Path(path), {}, {"interval_ms": program.interval_ms}, None, program)
+        policy = Policy(Path(path), {}, {"interval_ms": program.interval_ms}, None, program)
         own = program.name.lower() or Path(path).stem.removeprefix("lib")
     elif Path(path).is_dir():
-        found, own = load_policy(Path(path)), Path(path).resolve().name
+        policy, own = load_policy(Path(path)), Path(path).resolve().name
     else:
         require_known(text, "ENTRY", runnable)
         return text, None
@@ -83,7 +83,7 @@ def entrant(text: str, version: Version, known: Collection[str] | None = None) -
         raise InputError(f"{text}: name: {name!r}: must be letters, digits, and _ . + - (give NAME=ENTRY)")
     if name in {*runnable, *Simulator.schemes()}:
         raise InputError(f"{text}: name: {name} is built in; give NAME=ENTRY")
-    return name, found
+    return name, policy
 
 
 def described(name: str, policy: Policy | None) -> Entry:
@@ -91,5 +91,5 @@ def described(name: str, policy: Policy | None) -> Entry:
     kind: Literal["scheme", "policy", "class", "library"] = "scheme"
     if policy is not None:
         kind = policy.program.kind if policy.program is not None else "policy"
-    told = _FOLDERS.sub("", provenance.anonymous(about(name, policy, located=False)))
-    return Entry(name=name, kind=kind, sha256=policy.sha256 if policy else None, about=told)
+    text = _FOLDERS.sub("", provenance.anonymous(about(name, policy, located=False)))
+    return Entry(name=name, kind=kind, sha256=policy.sha256 if policy else None, about=text)

@@ -22,12 +22,12 @@ AGENT = "agent"
 
 def steered(scenario: Scenario, programs: Mapping[str, Program]) -> str | None:
     """Return the program among a scenario's schemes, or None; an `InputError` for several."""
-    found = sorted({flow.scheme for flow in scenario.flows} & programs.keys())
-    if len(found) > 1:
+    schemes = sorted({flow.scheme for flow in scenario.flows} & programs.keys())
+    if len(schemes) > 1:
         raise InputError(
-            f"{scenario.name}: flows: one program steers flows of a run, not {' and '.join(found)}"
+            f"{scenario.name}: flows: one program steers flows of a run, not {' and '.join(schemes)}"
         )
-    return found[0] if found else None
+    return schemes[0] if schemes else None
 
 
 def simulate(

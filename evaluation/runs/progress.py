@@ -67,8 +67,8 @@ class Estimate:
             return None
         total = 0.0
         for (suite, scheme), left in self._left.items():
-            known = next(one for group in self._groups(suite, scheme) if (one := self._took.get(group)))
-            total += max(0.0, left) * known[0] / known[1]
+            took = next(sums for group in self._groups(suite, scheme) if (sums := self._took.get(group)))
+            total += max(0.0, left) * took[0] / took[1]
         return total / self._at_a_time
 
     @staticmethod
@@ -99,12 +99,12 @@ class Shown:
         self._bar = Progress(
             TextColumn("runs"),
             BarColumn(),
-            TextColumn("{task.fields[told]}"),
+            TextColumn("{task.fields[status]}"),
             console=console,
             disable=not self._draws,
             transient=True,
         )
-        self._task = self._bar.add_task("runs", total=self._estimate.total, told=self._told())
+        self._task = self._bar.add_task("runs", total=self._estimate.total, status=self._status())
 
     def __enter__(self) -> Shown:
         self._bar.start()
@@ -122,11 +122,11 @@ class Shown:
             self._estimate.add(run, seconds)
             self._hint()
         total, left = self._estimate.total, self._estimate.left
-        self._bar.update(self._task, completed=total - left, told=self._told())
+        self._bar.update(self._task, completed=total - left, status=self._status())
         lines = LINES if self._done == self._runs else int((1 - left / total) * LINES) if total else 0
         if not self._draws and lines > self._lines:
             self._lines = lines
-            self._console.print(self._told(), highlight=False, soft_wrap=True)
+            self._console.print(self._status(), highlight=False, soft_wrap=True)
 
     def _hint(self) -> None:
         left_s = self._estimate.left_s()
@@ -135,7 +135,7 @@ class Shown:
             self._console.print(line, highlight=False, soft_wrap=True)
         self._hints_at_quick = False
 
-    def _told(self) -> str:
+    def _status(self) -> str:
         left_s = self._estimate.left_s()
         still = "" if left_s is None or self._done == self._runs else f", {duration(left_s)} left"
         return f"{self._done} of {self._runs} runs done{still}"
