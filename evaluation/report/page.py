@@ -1,7 +1,7 @@
 """``report.html``: one offline file with tables, figures, explanations and provenance."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from leogym.evaluation.report import (
     ranking,
     time_series,
 )
-from leogym.evaluation.report.section import MakeSection, Section
+from leogym.evaluation.report.section import FigureName, MakeSection, Section
 from leogym.evaluation.report.tables import table
 from leogym.results import figure_style
 from leogym.results.intervals import RESAMPLES
@@ -88,14 +88,16 @@ def write(results: Results, make_section: MakeSection | None = None) -> Path:
     with drawing.begun(results) as drawn:
         study = None if make_section is None else make_section(results)
         prepared = Prepared.of(results)
-        groups = write_figures(results, drawn)
+        groups = write_figures(results, drawn, study.figures if study else {})
     path = folder / "report.html"
     write_atomically(path, render(results, groups, study, places, prepared).encode())
     return path
 
 
 def write_figures(
-    results: Results, drawn: Iterable[tuple[Suite, str, list[drawing.Drawn]]]
+    results: Results,
+    drawn: Iterable[tuple[Suite, str, list[drawing.Drawn]]],
+    figure_names: Mapping[str, FigureName],
 ) -> dict[str, list[FigureGroup]]:
     """Write all panels to ``figures/`` and delete other files there; return the page's figures by suite."""
     folder = results.folder / "figures"
@@ -103,14 +105,15 @@ def write_figures(
     groups: dict[str, list[FigureGroup]] = {suite.name: [] for suite in results.suites}
     written = set()
     for suite, kind, panels in drawn:
+        name = figure_names.get(suite.name)
         for panel in panels:
-            write_atomically(folder / f"{panel.name}.svg", panel.svg.encode())
-            written.add(f"{panel.name}.svg")
+            file = f"{f'{name.file}--' if name else ''}{panel.name}.svg"
+            write_atomically(folder / file, panel.svg.encode())
+            written.add(file)
         if panels:
             module, inline = figure_module(kind), [panel.inline for panel in panels]
-            groups[suite.name].append(
-                FigureGroup(kind, module.TITLE, module.CAPTION, inline, columns_of(panels))
-            )
+            title = f"{module.TITLE} ({name.title})" if name else module.TITLE
+            groups[suite.name].append(FigureGroup(kind, title, module.CAPTION, inline, columns_of(panels)))
     for stale in folder.iterdir():
         if stale.name not in written:
             stale.unlink()

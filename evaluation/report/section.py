@@ -16,6 +16,16 @@ class Badge:
 
 
 @dataclass(frozen=True)
+class FigureName:
+    """The name of a suite's figures in a publication."""
+
+    title: str
+    """Such as "Fig. 9 of SaTCP"."""
+    file: str
+    """What the names of the figures' files begin with."""
+
+
+@dataclass(frozen=True)
 class Section:
     """A section at the end of the report and parts of the suites' sections; HTML is inserted as it is."""
 
@@ -27,6 +37,8 @@ class Section:
     badge: Badge | None = None
     in_suites: Mapping[str, str] = field(default_factory=dict)
     """HTML at the end of a suite's section, by the suite's name."""
+    figures: Mapping[str, FigureName] = field(default_factory=dict)
+    """By the suite's name."""
 
 
 MakeSection = Callable[[Results], Section | None]

@@ -1,19 +1,23 @@
 """The study's part of a report: verdicts by paper and by suite, and ``claims.csv``."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from leogym.common.atomic import write_atomically
+from leogym.configs.suite import Suite
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report.page import QUICK
-from leogym.evaluation.report.section import Badge, Section
+from leogym.evaluation.report.section import Badge, FigureName, Section
 from studies.papers import table
+from studies.papers.paper import Paper
 from studies.papers.verdicts import Verdict, verdicts
 
 TEMPLATES = Path(__file__).parent / "templates"
 ANCHOR = "papers"
+FIGURE = re.compile(r"(?:Figs?\.|Tables?) \w+(?:(?:, | and | to )\w+)*")
 
 
 def make_section(results: Results) -> Section | None:
@@ -45,10 +49,25 @@ def make_section(results: Results) -> Section | None:
         ),
         css=(TEMPLATES / "section.css").read_text(encoding="utf-8"),
         badge=badge(judged),
+        figures={
+            suite.name: figure
+            for suite in results.suites
+            if (claims := by_suite[suite.name]) and (figure := figure_name(suite, claims[0].paper))
+        },
         in_suites={
             name: of_suite(anchor=ANCHOR, claims=claims) for name, claims in by_suite.items() if claims
         },
     )
+
+
+def figure_name(suite: Suite, paper: Paper) -> FigureName | None:
+    """Return the name of a suite's figure in its paper; None if the suite's source names none."""
+    found = FIGURE.search(suite.source)
+    if found is None:
+        return None
+    title = paper.title.partition(":")[0]
+    file = re.sub(r"[^a-z0-9]+", "-", found[0].lower()).strip("-")
+    return FigureName(f"{found[0]} of {title}", f"{paper.name}-{file}")
 
 
 def badge(judged: Sequence[Verdict]) -> Badge | None:

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from leogym.configs import suite as suites
 from leogym.evaluation.report import page as report
+from studies.papers import paper, section
 from studies.papers.section import make_section
 from tests.support.sample_results import sample_results
 
@@ -31,3 +33,30 @@ def test_claims_fit_the_window_and_their_links_lead_somewhere(
     assert "papers" in targets
     assert opened.evaluate("names => names.filter(name => !document.getElementById(name))", targets) == []
     opened.close()
+
+
+@pytest.mark.parametrize(
+    ("suite", "name", "title", "file"),
+    [
+        ("latency-jump", "satcp-leoem", "Fig. 9 of SaTCP", "satcp-leoem-fig-9"),
+        ("leo-orbit", "satcp-leoem", "Table I of SaTCP", "satcp-leoem-table-i"),
+        (
+            "geo-startup",
+            "hystart-over-satellite",
+            "Figs. 2 to 5 and 7 of TCP HyStart Performance over a Satellite Network",
+            "hystart-over-satellite-figs-2-to-5-and-7",
+        ),
+    ],
+)
+def test_figures_have_the_names_of_the_papers_figures(suite: str, name: str, title: str, file: str) -> None:
+    found = section.figure_name(suites.load(suite), paper.load(name))
+    assert found is not None
+    assert (found.title, found.file) == (title, file)
+
+
+def test_the_files_of_figures_begin_with_the_papers_figure(tmp_path: Path) -> None:
+    page = report.write(sample_results(tmp_path, ["leo-single"], ["cubic", "reno"], 2), make_section)
+    names = [path.name for path in (tmp_path / "figures").iterdir()]
+    assert names
+    assert all(name.startswith("learning-cc-for-leo-fig-1a-and-b--leo-single--") for name in names)
+    assert "(Fig. 1a and b of Evaluating Learning" in page.read_text()
