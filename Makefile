@@ -98,7 +98,7 @@ installed:
 	@scripts/browser.sh
 	@scripts/mahimahi.sh
 
-test-core: $(STAMPS)/packages
+test-core: $(STAMPS)/core
 	cargo test --quiet --locked --workspace --exclude leosim --lib --tests
 	$(BIN)/python -m tests.documented_changes
 

@@ -4,7 +4,14 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from leogym.common.errors import shortened
@@ -44,6 +51,18 @@ class Range:
             return number
 
         return core_schema.no_info_wrap_validator_function(within, schema)
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Return the JSON schema of the number's type with this range."""
+        keys = {
+            "exclusiveMinimum": self.gt,
+            "minimum": self.ge,
+            "maximum": self.le,
+            "exclusiveMaximum": self.lt,
+        }
+        return handler(schema) | {key: bound for key, bound in keys.items() if bound is not None}
 
     def holds(self, number: float) -> bool:
         """Return whether a number is finite and in the range."""

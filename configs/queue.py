@@ -6,8 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import model_validator
 
-from leogym.common.strict import Range, Strict
+from leogym.common.strict import Range
+from leogym.configs.part import Part
 
+QueueKind = Literal[
+    "droptail", "head_drop", "gateway", "sfq", "codel", "fq_codel", "pie", "fq_pie", "cake", "dualpi2"
+]
 SIZES = ("bdp", "packets", "bytes")
 OF_ONE_BDP = ("droptail", "head_drop")
 """Disciplines that hold one BDP unless a size is given."""
@@ -32,15 +36,13 @@ KNOBS: dict[str, tuple[str, ...]] = {
 Milliseconds = Annotated[float, Range(ge=0.001, le=1e6)]
 
 
-class Queue(Strict):
+class Queue(Part):
     """A queue. At most one of ``bdp``, ``packets`` and ``bytes`` sets its size.
 
     Unspecified parameters use Linux's defaults; ``droptail`` and ``head_drop`` without a size hold one BDP.
     """
 
-    kind: Literal[
-        "droptail", "head_drop", "gateway", "sfq", "codel", "fq_codel", "pie", "fq_pie", "cake", "dualpi2"
-    ] = "droptail"
+    kind: QueueKind = "droptail"
     """``head_drop``, when full, drops the oldest waiting packet, like tc's ``pfifo_head_drop``. ``gateway``
     is a GEO gateway's buffer: it drops a quarter of arrivals while it is over half full."""
     bdp: Annotated[float, Range(gt=0, lt=1e6)] | None = None
@@ -98,13 +100,3 @@ class Queue(Strict):
         ):
             return {**data, "bdp": 1.0}
         return data
-
-    @model_validator(mode="after")
-    def _sizes_and_knobs(self) -> Queue:
-        if sum(getattr(self, size) is not None for size in SIZES) > 1:
-            raise ValueError("give one of bdp, packets and bytes")
-        for name in type(self).model_fields:
-            known = name in ("kind", *SIZES, *KNOBS[self.kind])
-            if not known and getattr(self, name) is not None:
-                raise ValueError(f"{self.kind} has no knob {name}")
-        return self

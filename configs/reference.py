@@ -1,52 +1,19 @@
-"""The scenario's reference, from its schema: ``python -m configs.reference FILE`` writes it."""
+"""Writes a scenario's reference and the core's structs from its schema: ``python -m configs.reference``."""
 
-import ast
-import inspect
 import re
-import sys
-import types
-import typing
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from leogym.common.atomic import write_atomically
-from leogym.common.strict import Range, shown
-from leogym.configs.queue import KNOBS, Queue
-from leogym.configs.scenario import (
-    Arrivals,
-    EcnEnds,
-    Event,
-    Flow,
-    Link,
-    OnOff,
-    Reroute,
-    Resume,
-    Reverse,
-    Scenario,
-)
+from leogym.common.strict import shown
+from leogym.configs import core_structs, schema
+from leogym.configs.queue import KNOBS
+from leogym.configs.schema import Node
 
-TOPICS: dict[type[BaseModel], str] = {
-    Scenario: "",
-    Link: "links.NAME",
-    Reverse: "links.NAME.reverse",
-    Queue: "links.NAME.queue",
-    Flow: "flows[]",
-    EcnEnds: "flows[].ecn",
-    OnOff: "flows[].on_off",
-    Arrivals: "flows[].arrivals",
-    Resume: "flows[].resume",
-    Event: "events[]",
-    Reroute: "events[].reroute",
-}
-"""Every model with the place that it has in the file."""
+PARTS = schema.parts()
 
 PREFACE = """# The scenario file
 
-`python -m configs.reference docs/scenario.md` writes this page from the schema (`configs/scenario.py`,
-`configs/queue.py`).
+`python -m configs.reference` writes this page from the schema (`configs/scenario.py`, `configs/queue.py`).
 
 A scenario is one YAML file with links and flows; every backend runs the same file. Unknown keys and loose
 types are errors: one line names the file, the field and the rule. Delays are one-way and in ms; rates count
@@ -66,97 +33,80 @@ LeoGym reads this and all other YAML files, and the values of `--set`, as YAML 1
 
 def page() -> str:
     """Return the reference as Markdown."""
-    parts = [PREFACE]
-    for model, place in TOPICS.items():
-        docs = _docstrings(model)
+    sections = [PREFACE]
+    for name, part in PARTS.items():
         rows = [
-            f"| `{name}` | {_kind(field)} | {_default(field)} | {docs.get(name, '')} |"
-            for name, field in model.model_fields.items()
+            f"| `{field}` | {_kind(node)} | {_default(node)} | {_markdown(node['description'])} |"
+            for field, node in part.fields.items()
         ]
-        about = " ".join((model.__doc__ or "").split("Raises:")[0].split())
-        parts.append(
-            f"## {f'`{place}`' if place else 'The file'}\n\n{_markdown(about)}\n\n"
+        about = " ".join((part.model.__doc__ or "").split("Raises:")[0].split())
+        sections.append(
+            f"## {f'`{part.place}`' if part.place else 'The file'}\n\n{_markdown(about)}\n\n"
             "| key | type | default | meaning |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
         )
-        if model is Queue:
+        if name == "Queue":
             knobs = [
                 f"- `{kind}`: {', '.join(f'`{name}`' for name in names)}"
                 for kind, names in KNOBS.items()
                 if names
             ]
-            parts.append("Beside its size, a discipline has these knobs:\n\n" + "\n".join(knobs) + "\n")
-    return "\n".join(parts)
-
-
-def _docstrings(model: type[BaseModel]) -> dict[str, str]:
-    """Return the docstring that follows each of a model's fields."""
-    [body] = [node for node in ast.parse(inspect.getsource(model)).body if isinstance(node, ast.ClassDef)]
-    found = {}
-    for field, text in zip(body.body, body.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            match text:
-                case ast.Expr(ast.Constant(str(words))):
-                    found[field.target.id] = _markdown(" ".join(words.split()))
-    return found
+            sections.append("Beside its size, a discipline has these knobs:\n\n" + "\n".join(knobs) + "\n")
+    return "\n".join(sections)
 
 
 def _markdown(text: str) -> str:
     return re.sub(r"`+([^`]+)`+", r"`\1`", text).replace("|", "\\|")
 
 
-def _default(field: FieldInfo) -> str:
-    if field.is_required():
+def _default(node: Node) -> str:
+    if node["required"]:
         return "required"
-    value = field.get_default(call_default_factory=True)
-    match value:
+    match node.get("default", node):
         case None:
             return "–"
-        case BaseModel():
-            return "its defaults"
-        case bool():
+        case {}:
+            return "its defaults" if "$ref" in node else "none"
+        case bool(value):
             return f"`{str(value).lower()}`"
-        case []:
-            return "none"
-    return f"`{value}`"
+        case value:
+            return f"`{value}`"
 
 
-def _kind(field: FieldInfo) -> str:
+def _kind(node: Node) -> str:
     """Return a field's type and range in words."""
-    return _of(field.annotation, field.metadata)
+    first, *more = schema.options(node)
+    if first is not node:
+        return " or ".join(map(_kind, (first, *more)))
+    if "enum" in node:
+        return ", ".join(f"`{value}`" for value in node["enum"])
+    if "$ref" in node:
+        place = PARTS[node["$ref"].rpartition("/")[2]].place
+        return f"[`{place}`](#{re.sub(r'[^a-z_-]', '', place.lower())})"
+    match node["type"]:
+        case "array" if "prefixItems" in node:
+            return f"{node['maxItems']} of {_kind(node['prefixItems'][0])}"
+        case "array":
+            return f"list of {_kind(node['items'])}"
+        case "object":
+            return f"mapping of names to {_kind(node['additionalProperties'])}"
+    words = {"string": "text", "boolean": "`true`, `false`", "integer": "integer", "number": "number"}
+    return words[node["type"]] + _range(node)
 
 
-def _of(annotation: Any, metadata: list[Any]) -> str:
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is typing.Annotated:
-        inner = [part for info in arguments[1:] for part in getattr(info, "metadata", [info])]
-        return _of(arguments[0], [*metadata, *inner])
-    if origin in (types.UnionType, typing.Union):
-        return " or ".join(_of(one, metadata) for one in arguments if one is not type(None))
-    if origin is Literal:
-        return ", ".join(f"`{value}`" for value in arguments)
-    if origin is list:
-        return f"list of {_of(arguments[0], [])}"
-    if origin is dict:
-        return f"mapping of names to {_of(arguments[1], [])}"
-    if origin is tuple:
-        return f"{len(arguments)} of {_of(arguments[0], [])}"
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return f"[`{TOPICS[annotation]}`](#{re.sub(r'[^a-z_-]', '', TOPICS[annotation].lower())})"
-    names: dict[Any, str] = {float: "number", int: "integer", str: "text", bool: "`true`, `false`"}
-    return names[annotation] + _range(metadata)
-
-
-def _range(metadata: list[Any]) -> str:
-    ranges = [rule for rule in metadata if isinstance(rule, Range)]
+def _range(node: Node) -> str:
+    range_ = schema.limits(node)
     signs = ((">", "gt"), ("≥", "ge"), ("<", "lt"), ("≤", "le"))
     bounds = [
-        f"{sign} {shown(bound)}"
-        for one in ranges
-        for sign, name in signs
-        if (bound := getattr(one, name)) is not None
+        f"{sign} {shown(bound)}" for sign, name in signs if (bound := getattr(range_, name, None)) is not None
     ]
     return f" {', '.join(bounds)}" if bounds else ""
 
 
+def main(root: Path) -> None:
+    """Write both files."""
+    write_atomically(root / "docs/scenario.md", page().encode())
+    write_atomically(root / core_structs.FILE, core_structs.text().encode())
+
+
 if __name__ == "__main__":
-    write_atomically(Path(sys.argv[1]), page().encode())
+    main(Path(__file__).resolve().parents[1])

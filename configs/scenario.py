@@ -1,15 +1,20 @@
-"""The scenario: links, flows and events, independent of the backend that runs it."""
+"""The scenario: links, flows and events, independent of the backend that runs it.
+
+This module and `configs.queue` declare each field with its default and range. ``python -m configs.reference``
+writes the core's structs and the reference from them.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError
 
 from leogym.common.errors import InputError, one_line
 from leogym.common.strict import Probability, Range, Strict
 from leogym.configs import file_paths
+from leogym.configs.part import Part
 from leogym.configs.queue import Queue
 
 Rate = Annotated[float, Range(gt=1e-6, lt=1e7)]
@@ -19,6 +24,14 @@ Time = Annotated[float, Range(ge=0, lt=3.2e9)]
 Duration = Annotated[float, Range(gt=0, lt=3.2e9)]
 MOST_FLOWS = 100_000
 """Flows of a scenario."""
+MOST_TRANSFER_BYTES = 10**15
+Route = Annotated[list[str], Field(min_length=1, max_length=200)]
+OutageEffect = Literal["hold", "drop"]
+FlowDirection = Literal["forward", "backward"]
+Distribution = Literal["constant", "exponential"]
+SizeDistribution = Literal["constant", "exponential", "pareto"]
+EcnSupport = Literal["none", "classic", "accurate"]
+"""No ECN, the feedback of RFC 3168, or that of RFC 9768, too."""
 LEARNER = "agent"
 """Scheme of flows that `envs` controls, and that learn in training."""
 
@@ -30,11 +43,11 @@ class Reverse(Strict):
     """Capacity, counting whole IP packets; default: the trace's downlink."""
     loss: Probability = 0.0
     """Independent random loss per packet, on top of the trace's."""
-    queue: Queue = Queue()
+    queue: Queue = Field(default_factory=Queue)
     """The queue in front of it."""
 
 
-class Link(Strict):
+class Link(Part):
     """A one-way link; the reverse path is uncongested unless ``reverse`` is given.
 
     It has the same delay or, with a trace, the delay and outages of the trace's other direction.
@@ -52,31 +65,12 @@ class Link(Strict):
     """Independent random loss per packet, on top of the trace's."""
     burst_bytes: Annotated[int, Range(ge=0, lt=2**32)] = 0
     """Token bucket depth, as ``burst`` of tc's tbf; 0: an exact link."""
-    outage: Literal["hold", "drop"] = "hold"
+    outage: OutageEffect = "hold"
     """Fate of packets queued or arriving in an outage, in both directions; those in flight are lost."""
-    queue: Queue = Queue()
+    queue: Queue = Field(default_factory=Queue)
     """The queue in front of it."""
     reverse: Reverse | None = None
     """The reverse direction, which carries ACKs and the data of backward flows."""
-
-    @model_validator(mode="after")
-    def _delay_or_trace(self) -> Link:
-        if (self.delay_ms is None) == (self.trace is None):
-            raise ValueError("give exactly one of delay_ms and trace")
-        if self.trace is None and self.rate_mbps is None:
-            raise ValueError("a link without a trace needs rate_mbps")
-        if self.trace is None and self.offset_s:
-            raise ValueError("offset_s needs a trace")
-        if self.trace is not None and self.burst_bytes:
-            raise ValueError("burst_bytes: a link with a trace has no token bucket")
-        if self.outage == "drop" and self.trace is None:
-            raise ValueError("outage: a link without a trace has no outages")
-        queues = [self.queue, *([self.reverse.queue] if self.reverse is not None else [])]
-        if self.outage == "drop" and any(queue.bandwidth_mbps is not None for queue in queues):
-            raise ValueError("outage: cake's shaper holds packets back through an outage")
-        if self.trace is None and self.reverse is not None and self.reverse.rate_mbps is None:
-            raise ValueError("reverse: a link without a trace needs rate_mbps")
-        return self
 
 
 class OnOff(Strict):
@@ -86,47 +80,26 @@ class OnOff(Strict):
     """Mean length of a burst, in s."""
     off_s: Annotated[float, Range(ge=1e-3, le=1e6)]
     """Mean length of a silence, in s."""
-    distribution: Literal["constant", "exponential"] = "exponential"
+    distribution: Distribution = "exponential"
     """Distribution of the lengths."""
 
 
-class Arrivals(Strict):
+class Arrivals(Part):
     """Transfers that arrive as a Poisson process; each becomes a flow."""
 
     rate_per_s: Annotated[float, Range(ge=1e-6, le=1e6)]
     """Mean arrival rate."""
-    mean_bytes: Annotated[int, Range(ge=1, le=10**15)]
+    mean_bytes: Annotated[int, Range(ge=1, le=MOST_TRANSFER_BYTES)]
     """Mean size."""
-    distribution: Literal["constant", "exponential", "pareto"] = "exponential"
+    distribution: SizeDistribution = "exponential"
     """Distribution of the sizes."""
     shape: Annotated[float, Range(ge=1.01, le=100)] | None = None
     """Pareto's α, 1.2 by default; smaller is heavier-tailed."""
 
-    @model_validator(mode="after")
-    def _pareto(self) -> Arrivals:
-        if self.shape is not None and self.distribution != "pareto":
-            raise ValueError("only pareto has a shape")
-        return self
-
 
 Bytes = Annotated[int, Range(ge=1, lt=2**31)]
-
-
-def _rises(buffer: tuple[int, int, int]) -> tuple[int, int, int]:
-    low, default, high = buffer
-    if not low <= default <= high:
-        raise ValueError("must rise: minimum, default, maximum")
-    if default < 4096:
-        raise ValueError("the default must be at least 4096")
-    return buffer
-
-
-Buffer = Annotated[tuple[Bytes, Bytes, Bytes], Field(strict=False), AfterValidator(_rises)]
+Buffer = Annotated[tuple[Bytes, Bytes, Bytes], Field(strict=False)]
 """Minimum, default and maximum of a socket buffer in bytes."""
-
-
-EcnSupport = Literal["none", "classic", "accurate"]
-"""No ECN, the feedback of RFC 3168, or that of RFC 9768, too."""
 
 
 class EcnEnds(Strict):
@@ -160,7 +133,7 @@ class Resume(Strict):
     """Its smallest RTT in ms."""
 
 
-class Flow(Strict):
+class Flow(Part):
     """A flow, or ``count`` identical ones."""
 
     scheme: str
@@ -169,9 +142,9 @@ class Flow(Strict):
     """When it starts, in s."""
     stop_s: Duration | None = None
     """Default: the scenario's end."""
-    route: Annotated[list[str], Field(min_length=1)]
+    route: Route
     """Names of the links from sender to receiver; for a backward flow from receiver to sender."""
-    direction: Literal["forward", "backward"] = "forward"
+    direction: FlowDirection = "forward"
     """``backward``: data crosses the links' reverse directions and ACKs cross the links."""
     extra_delay_ms: Delay = 0.0
     """Extra one-way access delay in ms, in both directions."""
@@ -186,7 +159,7 @@ class Flow(Strict):
     which is window. By default the buffer does not limit the flow."""
     tcp_wmem: Buffer | None = None
     """Linux's ``net.ipv4.tcp_wmem`` in bytes (send buffer). By default the buffer does not limit the flow."""
-    transfer_bytes: Annotated[int, Range(ge=1, le=10**15)] | None = None
+    transfer_bytes: Annotated[int, Range(ge=1, le=MOST_TRANSFER_BYTES)] | None = None
     """The flow stops when this many bytes are acknowledged. Flows are backlogged by default."""
     arrivals: Arrivals | None = None
     """Transfers that arrive between start_s and stop_s and run to completion."""
@@ -197,38 +170,13 @@ class Flow(Strict):
     resume: Resume | None = None
     """What ``cubic-resume`` starts with; other schemes ignore it."""
 
-    @model_validator(mode="after")
-    def _source(self) -> Flow:
-        if self.scheme == "udp" and self.rate_mbps is None:
-            raise ValueError("udp needs rate_mbps")
-        if self.on_off is not None and self.rate_mbps is None:
-            raise ValueError("on_off needs rate_mbps")
-        transfers = self.transfer_bytes is not None or self.arrivals is not None
-        if self.scheme == "udp" and transfers:
-            raise ValueError("udp sends until it stops: it has no transfer_bytes or arrivals")
-        if self.scheme == "udp" and self.ecn is not False:
-            raise ValueError("udp does not answer marks: it has no ecn")
-        if self.scheme == "udp" and (self.tcp_rmem is not None or self.tcp_wmem is not None):
-            raise ValueError("udp has no tcp_rmem or tcp_wmem")
-        if self.scheme == "udp" and self.resume is not None:
-            raise ValueError("udp has no window to resume")
-        if self.tcp_wmem is not None and self.rate_mbps is not None:
-            raise ValueError("an application that writes at rate_mbps does not wait for room in tcp_wmem")
-        if transfers and self.rate_mbps is not None:
-            raise ValueError("give rate_mbps, transfer_bytes or arrivals")
-        if self.transfer_bytes is not None and self.arrivals is not None:
-            raise ValueError("give at most one of transfer_bytes and arrivals")
-        if self.scheme == LEARNER and self.arrivals is not None:
-            raise ValueError("arrivals: the scheme agent cannot have arrivals")
-        return self
-
 
 class Reroute(Strict):
     """Move flows to another route. Packets on the old route still arrive over it."""
 
     flows: Annotated[list[Annotated[int, Range(ge=0)]], Field(min_length=1)]
-    """Indices into the scenario's flows."""
-    route: Annotated[list[str], Field(min_length=1)]
+    """Indices into the scenario's flows; an index stands for all ``count`` flows."""
+    route: Route
     """The new route, from sender to receiver."""
 
 
@@ -241,7 +189,7 @@ class Event(Strict):
     """The change."""
 
 
-class Scenario(Strict):
+class Scenario(Part):
     """Links, flows, events and a duration; field names carry the units."""
 
     name: str = "scenario"
@@ -258,38 +206,8 @@ class Scenario(Strict):
     """At least one."""
     flows: Annotated[list[Flow], Field(min_length=1)]
     """At least one."""
-    events: list[Event] = Field(default_factory=list)
+    events: Annotated[list[Event], Field(max_length=60_000)] = Field(default_factory=list)
     """Changes of routes during the run."""
-
-    @model_validator(mode="after")
-    def _references(self) -> Scenario:
-        if (flows := sum(flow.count for flow in self.flows)) > MOST_FLOWS:
-            raise ValueError(f"flows: stand for {flows:,} flows, at most {MOST_FLOWS:,} may be")
-        for index, flow in enumerate(self.flows):
-            self._check_route(f"flows.{index}.route", flow.route)
-            self._check_direction(f"flows.{index}.direction", flow, flow.route)
-            if flow.stop_s is not None and flow.stop_s <= flow.start_s:
-                raise ValueError(f"flows.{index}.stop_s: must be after start_s")
-            if flow.start_s >= self.duration_s:
-                raise ValueError(f"flows.{index}.start_s: must be before duration_s")
-        for index, event in enumerate(self.events):
-            self._check_route(f"events.{index}.reroute.route", event.reroute.route)
-            if max(event.reroute.flows) >= len(self.flows):
-                raise ValueError(f"events.{index}.reroute.flows: there are only {len(self.flows)} flows")
-            for flow in event.reroute.flows:
-                self._check_direction(f"events.{index}.reroute.route", self.flows[flow], event.reroute.route)
-        return self
-
-    def _check_route(self, field: str, route: list[str]) -> None:
-        for link in route:
-            if link not in self.links:
-                known = ", ".join(self.links)
-                raise ValueError(f"{field}: no link is named {link!r} (there are: {known})")
-
-    def _check_direction(self, field: str, flow: Flow, route: list[str]) -> None:
-        # Without a queue in the reverse direction nothing would limit a backward flow.
-        if flow.direction == "backward" and all(self.links[link].reverse is None for link in route):
-            raise ValueError(f"{field}: a backward flow needs a link that has reverse")
 
     @property
     def traces(self) -> set[str]:

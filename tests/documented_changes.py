@@ -15,8 +15,11 @@ from subprocess import PIPE
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("add-a-*.md"))
 DIFF = re.compile(r"^```diff\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-NEEDED = ("Cargo.toml", "Cargo.lock", "rustfmt.toml", "core", "configs", "kernel_bridge", "docs")
-"""The files that cargo and the diffs need."""
+NEEDED = (
+    *("Cargo.toml", "Cargo.lock", "rustfmt.toml", "core", "kernel_bridge", "docs"),
+    *("leogym", "common", "configs"),
+)
+"""The files that cargo, the diffs and `configs.reference` need."""
 BUILD = ROOT / "target/documented"
 FILE = re.compile(r"^\+\+\+ b/core/(\w+)/(?:src|tests/(\w+))/(.*?)(?=^--- |\Z)", re.MULTILINE | re.DOTALL)
 """A file's crate, the test program that it is part of (none for the crate's own tests), and its lines."""
@@ -32,7 +35,8 @@ def main() -> int:
         for name in NEEDED:
             source = ROOT / name
             if source.is_dir():
-                shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("target", "__pycache__"))
+                ignored = shutil.ignore_patterns("target", "__pycache__")
+                shutil.copytree(source, copy / name, symlinks=True, ignore=ignored)
             else:
                 shutil.copy(source, copy / name)
         for page in PAGES:
@@ -47,6 +51,7 @@ def main() -> int:
             if sum(map(len, tests.values())) == before:
                 print(f"{page.name}: adds no test", file=sys.stderr)
                 return 1
+        subprocess.run([sys.executable, "-m", "leogym.configs.reference"], cwd=copy, check=True)
         subprocess.run(["cargo", "fmt", "--all", "--check"], cwd=copy, check=True)
         for (crate, program), names in tests.items():
             # A crate's own tests try whatever is new; of whole simulations, the new ones.

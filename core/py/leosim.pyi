@@ -26,6 +26,13 @@ class InputError(ValueError):
 def schemes() -> dict[str, str]:
     """Return the schemes that the simulator runs without a policy, each with a sentence."""
 
+def broken_rule(part: str, json: str) -> tuple[str, str] | None:
+    """Return the first rule that a scenario's part breaks, after the path of its field; None if it is valid.
+
+    ``part`` is ``Scenario``, ``Link``, ``Queue``, ``Flow`` or ``Arrivals``. Dots join the keys and indices of
+    a path; it is empty for the part itself.
+    """
+
 def missing_announcements(scenario: str, traces: Mapping[str, PathTrace]) -> list[tuple[int, str]]:
     """Return the flows of a scenario (JSON) whose schemes need an announcement that their route lacks.
 

@@ -37,6 +37,12 @@ fn schemes(python: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         .into_py_dict(python)
 }
 
+/// The rule that the JSON of a scenario's part breaks, after the path of its field.
+#[pyfunction]
+fn broken_rule(part: &str, json: &str) -> Option<(String, String)> {
+    leo_sim::check_part(part, json).err().map(|broken| (broken.field, broken.rule))
+}
+
 /// The simulator core.
 #[pymodule]
 fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -44,6 +50,7 @@ fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("BUILD", env!("LEOSIM_BUILD"))?;
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
+    module.add_function(wrap_pyfunction!(broken_rule, module)?)?;
     module.add_function(wrap_pyfunction!(announcements::missing_announcements, module)?)?;
     module.add_function(wrap_pyfunction!(base_rtt_steps::base_rtt_steps, module)?)?;
     module.add_function(wrap_pyfunction!(losses::losses, module)?)?;

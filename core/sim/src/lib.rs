@@ -32,8 +32,9 @@ pub use many::run_many;
 pub use network::{LinkPlan, PolicySet, TraceSet, missing_announcements, plan_links};
 pub use run_log::{Cell, Column, FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog, TABLES};
 pub use scenario::{
-    AGENT_SCHEME, ArrivalsSpec, EcnEnds, EcnSpec, EcnSupport, EventSpec, FlowDirection, FlowSpec, LinkSpec,
-    QueueSpec, RerouteSpec, ResumeSpec, ReverseSpec, Scenario, ScenarioError, SizeDistribution,
+    AGENT_SCHEME, ArrivalsSpec, Broken, EcnEndsSpec, EcnSpec, EcnSupport, EventSpec, FlowDirection, FlowSpec,
+    LinkSpec, QueueSpec, RerouteSpec, ResumeSpec, ReverseSpec, Scenario, ScenarioError, SizeDistribution,
+    check_part,
 };
 pub use simulation::Simulation;
 

@@ -330,7 +330,8 @@ fn within_buffers(flow: Flow, spec: &FlowSpec) -> Flow {
     if spec.tcp_rmem.is_none() && spec.tcp_wmem.is_none() {
         return flow;
     }
-    flow.within(spec.tcp_rmem.map(ReceiveWindow::new), spec.tcp_wmem.map(SendBuffer::new))
+    let wide = |bytes: [u32; 3]| bytes.map(u64::from);
+    flow.within(spec.tcp_rmem.map(wide).map(ReceiveWindow::new), spec.tcp_wmem.map(wide).map(SendBuffer::new))
 }
 
 /// A flow's lifetime, transfer size and seed.

@@ -1,9 +1,12 @@
 //! The names of the queue disciplines, and their default sizes.
 
+use serde::Deserialize;
+
 use super::{DropTail, DualPi2Settings, FqCodelSettings, FqPieSettings, SfqSettings};
 
 /// Queue disciplines. Those of Linux have their names in tc(8), except that `head_drop` is `pfifo_head_drop` there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum QueueKind {
     /// First in, first out; a packet that does not fit is dropped.
     #[default]
@@ -25,6 +28,7 @@ pub enum QueueKind {
     /// CAKE.
     Cake,
     /// DualPI2 (RFC 9332).
+    #[serde(rename = "dualpi2")]
     DualPi2,
 }
 

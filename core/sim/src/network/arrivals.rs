@@ -5,7 +5,7 @@ use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::NANOS_PER_S;
-use crate::scenario::{ArrivalsSpec, MAX_TRANSFER_BYTES, SizeDistribution};
+use crate::scenario::{ArrivalsSpec, MOST_TRANSFER_BYTES, SizeDistribution};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
@@ -40,7 +40,7 @@ fn size(spec: &ArrivalsSpec, random: &mut Pcg64Mcg) -> u64 {
             mean * (shape - 1.0) / shape * libm::exp(exponential(random) / shape)
         }
     };
-    (bytes.round() as u64).clamp(1, MAX_TRANSFER_BYTES)
+    (bytes.round() as u64).clamp(1, MOST_TRANSFER_BYTES)
 }
 
 /// Draw from the exponential distribution with mean 1.

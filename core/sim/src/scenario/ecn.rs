@@ -3,11 +3,13 @@
 use leo_transport::{EcnMode, negotiate};
 use serde::Deserialize;
 
+use super::fields::{EcnEndsSpec, EcnSupport};
+
 /// The support of both ends, or of each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(
     untagged,
-    expecting = "must be true, false, none, classic, accurate, or have a sender and a receiver"
+    expecting = "must be true, false, none, classic, accurate, or one of the last three for sender and receiver"
 )]
 pub enum EcnSpec {
     /// Whether the flow uses ECN, with the feedback that its scheme needs.
@@ -15,29 +17,7 @@ pub enum EcnSpec {
     /// The same on both ends.
     Both(EcnSupport),
     /// Each end's own.
-    Ends(EcnEnds),
-}
-
-/// The feedback that an end supports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EcnSupport {
-    /// No ECN.
-    None,
-    /// That of RFC 3168.
-    Classic,
-    /// That of RFC 3168 and of RFC 9768.
-    Accurate,
-}
-
-/// The sender opens the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EcnEnds {
-    /// The end that sends data.
-    pub sender: EcnSupport,
-    /// The end that receives them.
-    pub receiver: EcnSupport,
+    Ends(EcnEndsSpec),
 }
 
 impl Default for EcnSpec {

@@ -114,5 +114,5 @@ fn a_knob_that_a_discipline_lacks_is_refused_with_both_names() {
     let mut scenario = dumbbell(10.0, 10.0, 1.0, &["cubic"]);
     scenario["links"]["b"]["queue"] = json!({"kind": "pie", "interval_ms": 100});
     let error = leo_sim::Scenario::from_json(&scenario.to_string()).expect_err("PIE has no interval");
-    assert_eq!(error.to_string(), "scenario: links.b.queue.interval_ms: pie has no such parameter");
+    assert_eq!(error.to_string(), "scenario: links.b.queue.interval_ms: pie has no knob interval_ms");
 }

@@ -157,25 +157,21 @@ fn the_rules_of_the_way_back_are_named() {
         leo_sim::Scenario::from_json(&text).expect_err("a rule is broken").to_string()
     };
     let cases = [
-        (
-            r#""reverse": {}"#,
-            "forward",
-            "scenario: links.a.reverse.rate_mbps: a link without a trace needs it",
-        ),
+        (r#""reverse": {}"#, "forward", "scenario: links.a.reverse: a link without a trace needs rate_mbps"),
         (
             r#""reverse": {"rate_mbps": -1}"#,
             "forward",
-            "scenario: links.a.reverse.rate_mbps: must be above 1e-6 and below 1e7",
+            "scenario: links.a.reverse.rate_mbps: must be a number above 1e-6 and below 10,000,000",
         ),
         (
             r#""reverse": {"rate_mbps": 1, "loss": 2}"#,
             "forward",
-            "scenario: links.a.reverse.loss: must be within 0 and 1",
+            "scenario: links.a.reverse.loss: must be a number from 0 to 1",
         ),
         (
             r#""reverse": {"rate_mbps": 1, "queue": {"packets": 0}}"#,
             "forward",
-            "scenario: links.a.reverse.queue.packets: must be at least 1",
+            "scenario: links.a.reverse.queue.packets: must be a whole number at least 1 and below 2^64",
         ),
         (
             r#""loss": 0"#,

@@ -81,7 +81,7 @@ fn an_event_for_a_flow_or_link_that_is_not_there_is_refused() {
     };
     let error = |event| Scenario::from_json(&text(event)).expect_err("the event is wrong").to_string();
     let flow = error(r#"{"at_s": 0.5, "reroute": {"flows": [1], "route": ["a"]}}"#);
-    assert_eq!(flow, "scenario: events.0.reroute.flows: must be indices of flows");
+    assert_eq!(flow, "scenario: events.0.reroute.flows: there are only 1 flows");
     let link = error(r#"{"at_s": 0.5, "reroute": {"flows": [0], "route": ["b"]}}"#);
     assert_eq!(link, r#"scenario: events.0.reroute.route: no link is named "b" (there are: a)"#);
 }

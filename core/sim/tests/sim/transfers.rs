@@ -129,9 +129,9 @@ fn contradictory_or_too_many_transfers_are_refused() {
         leo_sim::Scenario::from_json(&scenario.to_string()).expect_err("a rule is broken").to_string()
     };
     let both = error(|flow| flow["transfer_bytes"] = json!(1));
-    assert_eq!(both, "scenario: flows.1.arrivals: give at most one of transfer_bytes and arrivals");
+    assert_eq!(both, "scenario: flows.1: give at most one of transfer_bytes and arrivals");
     let many = error(|flow| flow["arrivals"]["rate_per_s"] = json!(1e6));
-    assert_eq!(many, "scenario: flows: at most 1e6 flows");
+    assert_eq!(many, "scenario: flows: stand for 60,000,001 flows, at most 1,000,000 may be");
     let shape = error(|flow| flow["arrivals"]["shape"] = json!(1.5));
     assert_eq!(shape, "scenario: flows.1.arrivals.shape: only pareto has a shape");
 }
