@@ -55,7 +55,7 @@ def _enum(values: tuple[str, ...], name: str) -> str:
     variants = [f"{'#[default] ' if value in defaults else ''}{_variant(value)}" for value in values]
     derived = f"Clone, Copy, Debug, {'Default, ' if defaults & {*values} else ''}PartialEq, Eq, Deserialize"
     body = f"pub enum {name} {{ {', '.join(variants)} }}\n"
-    return "\n".join([f"#[derive({derived})]", '#[serde(rename_all = "snake_case")]', body])
+    return f'#[derive({derived})] #[serde(rename_all = "snake_case")]\n{body}'
 
 
 def _struct(name: str, part: schema.Part) -> str:
@@ -66,7 +66,7 @@ def _struct(name: str, part: schema.Part) -> str:
         derived.append("Copy")
     if not any(node["required"] for node in part.fields.values()):
         derived.append("Default")
-    lines = [f"#[derive({', '.join(derived)})]", "#[serde(deny_unknown_fields)]", f"pub struct {struct} {{"]
+    lines = [f"#[derive({', '.join(derived)})] #[serde(deny_unknown_fields)]", f"pub struct {struct} {{"]
     functions = []
     for field, node in part.fields.items():
         default, attribute = node.get("default"), ""
@@ -79,17 +79,15 @@ def _struct(name: str, part: schema.Part) -> str:
         elif not node["required"] and not types[field].startswith("Option"):
             attribute = "#[serde(default)] "
         lines.append(f"    {attribute}pub {field}: {types[field]},")
-    lines.append("}\n")
+    lines.append("}")
     if functions:
-        lines += [f"impl {struct} {{", *functions, "}\n"]
-    checks = [f"        {check}?;" for field, node in part.fields.items() for check in _checks(field, node)]
+        lines += [f"impl {struct} {{", *functions, "}"]
+    checks = [f"    {check}?;" for field, node in part.fields.items() for check in _checks(field, node)]
     if part.model is queue.Queue:
-        checks += [
-            f"        {_knob(field)}?;" for field in part.fields if field not in ("kind", *queue.SIZES)
-        ]
+        checks += [f"    {_knob(field)}?;" for field in part.fields if field not in ("kind", *queue.SIZES)]
     result = "self.rules()" if issubclass(part.model, Part) else "Ok(())"
-    validate = ["    fn validate(&self) -> Result<(), Broken> {", *checks, f"        {result}", "    }\n}\n"]
-    return "\n".join([*lines, f"impl Part for {struct} {{", *validate])
+    validate = f"impl Part for {struct} {{ fn validate(&self) -> Result<(), Broken> {{"
+    return "\n".join([*lines, validate, *checks, f"    {result}", "}}\n"])
 
 
 def _type(node: Node) -> str:

@@ -99,9 +99,9 @@ impl Scenario {
             let at = |field| format!("flows.{index}.{field}");
             self.check_route(&at("route"), &flow.route)?;
             self.check_direction(&at("direction"), flow, &flow.route)?;
+            check(&at("start_s"), flow.start_s < self.duration_s, "must be before duration_s")?;
             let ends = flow.stop_s.is_none_or(|stop| stop > flow.start_s);
             check(&at("stop_s"), ends, "must be after start_s")?;
-            check(&at("start_s"), flow.start_s < self.duration_s, "must be before duration_s")?;
         }
         let expected: f64 = self.flows.iter().map(|flow| flow.expected(self.duration_s)).sum();
         check("flows", expected <= MOST_ARRIVALS, &too_many(expected, MOST_ARRIVALS))?;
