@@ -21,7 +21,7 @@
 enum { DMA_PORT = 0x514, DIRECTORY = 0x19, PAGE = 4096, MOST_BYTES = PAGE - 64 };
 enum { READ = 2, SELECT = 8 };
 
-// What QEMU reads and answers, all of it big-endian.
+// QEMU's requests and answers, big-endian.
 struct access {
     uint32_t control, length;
     uint64_t address;

@@ -85,7 +85,7 @@ pub enum EcnMode {
 
 /// A congestion control scheme.
 pub trait CongestionControl {
-    /// Whether packets may carry ECT(1), given accurate feedback: the scheme answers the extent of marking (RFC 9331 §4.3).
+    /// Whether packets may carry ECT(1), given accurate feedback: the scheme reacts to the extent of marking (RFC 9331 §4.3).
     fn is_scalable(&self) -> bool {
         false
     }
@@ -128,8 +128,8 @@ pub trait CongestionControl {
     fn holds_back(&self) -> bool {
         false
     }
-    /// When the scheme last took the path for changed, or about to change; `None` before the first time, and for schemes that
-    /// look for no such thing. At most `now`. For run logs: a scheme pays nothing for it while nobody asks.
+    /// When the scheme last detected or expected a path change, at most `now`. `None` before the first time, and for schemes
+    /// without such detection. For run logs: a scheme computes it only on this call.
     fn path_changed_at(&self, _now: Nanos) -> Option<Nanos> {
         None
     }

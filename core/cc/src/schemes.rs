@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn names_are_in_order_and_each_is_there_once() {
-        assert!(NAMES.is_sorted_by(|one, next| one < next), "{NAMES:?}");
+        assert!(NAMES.is_sorted_by(|name, next| name < next), "{NAMES:?}");
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Path {
         }
     }
 
-    /// Send what the scheme allows and acknowledge every packet, until `until`.
+    /// Send as the scheme allows and acknowledge every packet, until `until`.
     pub fn run(&mut self, scheme: &mut impl CongestionControl, until: Nanos) {
         loop {
             let may_send = (self.flight.len() as u32) < scheme.window();

@@ -236,13 +236,13 @@ mod tests {
         #[test]
         fn the_window_stays_within_its_bounds_and_moves_with_the_action(
             action in -2.0f32..2.0,
-            other in -2.0f32..2.0,
+            other_action in -2.0f32..2.0,
             cwnd in any::<u32>(),
         ) {
             let next = map_action(action, cwnd);
             prop_assert!((MIN_CWND_PACKETS..=MAX_CWND_PACKETS).contains(&next));
-            if action <= other {
-                prop_assert!(next <= map_action(other, cwnd));
+            if action <= other_action {
+                prop_assert!(next <= map_action(other_action, cwnd));
             }
         }
     }

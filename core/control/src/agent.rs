@@ -8,7 +8,7 @@ use crate::{Action, Command, ControlError, GLOBAL_DIM, Observation, Report, wind
 /// The longest observation of any specification, for buffers on the stack.
 pub const MAX_OBSERVATION_DIM: usize = orca::OBSERVATION_DIM;
 
-/// An agent specification: what a policy observes and what its action does.
+/// An agent specification: a policy's observation and the effect of its action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentSpec {
     /// The policy's input.
@@ -55,8 +55,6 @@ impl AgentSpec {
     pub const AURORA: Self = Self { observation: Observation::Aurora, action: Action::RateStep };
     /// Sage (SIGCOMM 2023): 69 signals over three windows; the action multiplies the window.
     pub const SAGE: Self = Self { observation: Observation::Sage, action: Action::CwndRatio };
-    /// Orbit, ours: features of the estimated path; the action scales the parts of its controller.
-    pub const ORBIT: Self = Self { observation: Observation::Orbit, action: Action::PathGains };
 
     /// Every specification, published ones first.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -65,19 +63,19 @@ impl AgentSpec {
 
     /// Find a specification by an agent's name or `OBSERVATION+ACTION`; ACTION may be an agent's name.
     pub fn by_name(name: &str) -> Result<Self, ControlError> {
-        let found = Self::all().find(|spec| {
+        let spec = Self::all().find(|spec| {
             let composed = name.split_once('+').is_some_and(|(observation, action)| {
                 observation == spec.observation.name()
                     && (action == spec.action.name() || Some(action) == spec.action.agent())
             });
             composed || spec.name() == name
         });
-        found.ok_or_else(|| {
-            let known = Self::names().collect::<Vec<_>>().join(", ");
+        spec.ok_or_else(|| {
+            let names = Self::names().collect::<Vec<_>>().join(", ");
             ControlError::new(
                 "agent",
                 "name",
-                format!("no agent specification is named {name:?} (there are: {known})"),
+                format!("no agent specification is named {name:?} (there are: {names})"),
             )
         })
     }
@@ -89,8 +87,8 @@ impl AgentSpec {
 
     /// Name in configurations and `policy.json`.
     pub fn name(self) -> &'static str {
-        let found = PAIRS.into_iter().find(|pair| (pair.1, pair.2) == (self.observation, self.action));
-        found.map_or("", |(name, ..)| name)
+        let pair = PAIRS.into_iter().find(|pair| (pair.1, pair.2) == (self.observation, self.action));
+        pair.map_or("", |(name, ..)| name)
     }
 
     /// Version: the observation's plus the action's, minus 1. Policies of other versions are refused.
@@ -124,7 +122,7 @@ impl AgentSpec {
     }
 }
 
-/// What a flow does in the next interval.
+/// A flow's decision for the next interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// It uses this window and rate.
@@ -153,10 +151,10 @@ impl AgentState {
         }
     }
 
-    /// Fall back to CUBIC outside `known`, and where an action is not a number; without `known`, never.
+    /// Fall back to CUBIC outside `ranges`, and where an action is not a number; without `ranges`, never.
     #[must_use]
-    pub fn guarded(mut self, known: Option<KnownRanges>) -> Self {
-        self.guard = known.map(|ranges| Box::new(Guard::new(ranges)));
+    pub fn guarded(mut self, ranges: Option<KnownRanges>) -> Self {
+        self.guard = ranges.map(|ranges| Box::new(Guard::new(ranges)));
         self
     }
 
@@ -190,7 +188,7 @@ impl AgentState {
         self.observation.is_due()
     }
 
-    /// Turn `action` into what the flow does next, as [`act`](Self::act) or, if the guard says so, by falling back.
+    /// Turn `action` into the flow's next decision, as [`act`](Self::act) does, or fall back if the guard requires it.
     pub fn decide(&mut self, action: &[f32], report: &Report) -> Decision {
         if let Some(guard) = &mut self.guard {
             let had_fallen = guard.has_fallen();
@@ -336,20 +334,20 @@ mod tests {
     }
 
     #[test]
-    fn sages_policy_is_asked_after_deliveries_and_told_what_it_did() {
-        let heard =
+    fn sages_policy_acts_after_deliveries_and_observes_its_last_action() {
+        let acked =
             Report { cwnd: 100, delivered_bytes: 1_448, mss: 1_448, srtt_us: 10_000, ..Report::default() };
-        let silent = Report { delivered_bytes: 0, ..heard };
+        let silent = Report { delivered_bytes: 0, ..acked };
         let mut state = AgentState::new(AgentSpec::SAGE);
         assert!(!state.is_due());
-        state.observe(&heard);
+        state.observe(&acked);
         assert!(state.is_due());
-        assert_eq!(state.act(&[0.25], &heard).cwnd_packets, 142); // 2^0.5
+        assert_eq!(state.act(&[0.25], &acked).cwnd_packets, 142); // 2^0.5
         state.observe(&Report { cwnd: 142, ..silent });
         assert!(!state.is_due());
-        let kept = state.act(&[1.0], &Report { cwnd: 142, ..silent });
-        assert_eq!(kept, Command { cwnd_packets: 142, pacing_bytes_per_s: 20_561_600 });
-        state.observe(&Report { cwnd: 142, ..heard });
+        let command = state.act(&[1.0], &Report { cwnd: 142, ..silent });
+        assert_eq!(command, Command { cwnd_packets: 142, pacing_bytes_per_s: 20_561_600 });
+        state.observe(&Report { cwnd: 142, ..acked });
         let mut observation = [0.0; 69];
         state.write_observation(&mut observation);
         assert_eq!(observation[68], 0.5);

@@ -9,7 +9,7 @@ pub struct ControlError {
     pub source: String,
     /// The field, node or part that breaks the rule.
     pub field: String,
-    /// The rule and what was found instead.
+    /// The rule and the value that breaks it.
     pub rule: String,
 }
 

@@ -1,4 +1,4 @@
-//! The guard of a policy: it gives a flow to a classic scheme where the policy is broken or has never been.
+//! The guard of a policy: it gives a flow to a classic scheme if the policy is broken or outside its known ranges.
 
 use crate::Report;
 
@@ -15,7 +15,7 @@ const SLACK: f64 = 1.25;
 /// Loss beyond the bound that does not count: handovers add some. Half of it in the fallback, with its own losses.
 const SLACK_LOSS: f64 = 0.02;
 
-/// Longest time in the fallback, in s. The fallback's own queue or losses may be what is outside.
+/// Longest time in the fallback, in s. The fallback's own queue or losses may be outside the ranges.
 const RETRY_S: f64 = 60.0;
 
 /// Time constant of the smoothed rate and loss, in s, and in smoothed RTTs.
@@ -25,7 +25,7 @@ const SMOOTHING_RTTS: f64 = 4.0;
 /// Half of the time over which the smallest RTT counts, in s.
 const LEAST_RTT_S: f64 = 5.0;
 
-/// A packet's bytes beside its payload: `rate_mbps` counts whole IP packets.
+/// A packet's header bytes, because `rate_mbps` counts whole IP packets.
 const HEADER_BYTES: f64 = 52.0;
 
 /// The ranges of a policy's training, as least and most value. No range: any value.
@@ -56,9 +56,9 @@ pub(crate) struct Guard {
     /// Smallest RTT of this half of the window and of the one before, in s, and the age of this one.
     least_rtt_s: (f64, f64),
     half_age_s: f64,
-    /// How long the flow has been outside, or in the fallback inside, without a break.
-    strange_s: f64,
-    familiar_s: f64,
+    /// Time for which the flow has been outside the ranges, or inside them during the fallback, without a break.
+    outside_s: f64,
+    inside_s: f64,
     fallen_s: f64,
     has_fallen: bool,
     fallbacks: u64,
@@ -71,8 +71,8 @@ impl Guard {
             recent: Recent { time_s: 0.0, delivered: 0.0, sent: 0.0, lost: 0.0 },
             least_rtt_s: (f64::INFINITY, f64::INFINITY),
             half_age_s: 0.0,
-            strange_s: 0.0,
-            familiar_s: 0.0,
+            outside_s: 0.0,
+            inside_s: 0.0,
             fallen_s: 0.0,
             has_fallen: false,
             fallbacks: 0,
@@ -89,20 +89,20 @@ impl Guard {
         self.has_fallen
     }
 
-    /// Add the report of an interval. Silence is no sign of anything: outages pass.
+    /// Add the report of an interval. Silence changes nothing, because outages pass.
     pub fn observe(&mut self, report: &Report) {
         let dt_s = report.interval_ns as f64 / 1e9;
         let srtt_s = f64::from(report.srtt_us) / 1e6;
-        self.remember(report, dt_s, srtt_s);
+        self.update_averages(report, dt_s, srtt_s);
         self.fallen_s += dt_s;
         if report.delivered_bytes == 0 {
             return;
         }
         let slack = if self.has_fallen { 1.0 } else { SLACK };
         let is_outside = self.is_outside(report, slack);
-        self.strange_s = if is_outside { self.strange_s + dt_s } else { 0.0 };
-        self.familiar_s = if is_outside { 0.0 } else { self.familiar_s + dt_s };
-        if !self.has_fallen && self.strange_s > PATIENCE_S.max(PATIENCE_RTTS * srtt_s) {
+        self.outside_s = if is_outside { self.outside_s + dt_s } else { 0.0 };
+        self.inside_s = if is_outside { 0.0 } else { self.inside_s + dt_s };
+        if !self.has_fallen && self.outside_s > PATIENCE_S.max(PATIENCE_RTTS * srtt_s) {
             self.fall();
         }
     }
@@ -113,14 +113,14 @@ impl Guard {
             if !self.has_fallen {
                 self.fall();
             }
-            self.familiar_s = 0.0;
+            self.inside_s = 0.0;
             return false;
         }
-        // Each return takes twice as long as the one before, so that a policy that fails on its path hardly counts.
+        // Each return takes twice as long as the previous one, so a policy that fails on its path rarely steers.
         let wait_s = (PATIENCE_S * libm::exp2(self.fallbacks.saturating_sub(1).min(16) as f64)).min(RETRY_S);
-        if self.has_fallen && (self.familiar_s >= wait_s || self.fallen_s >= RETRY_S) {
+        if self.has_fallen && (self.inside_s >= wait_s || self.fallen_s >= RETRY_S) {
             self.has_fallen = false;
-            self.strange_s = 0.0;
+            self.outside_s = 0.0;
         }
         !self.has_fallen
     }
@@ -129,10 +129,10 @@ impl Guard {
         self.has_fallen = true;
         self.fallbacks += 1;
         self.fallen_s = 0.0;
-        self.familiar_s = 0.0;
+        self.inside_s = 0.0;
     }
 
-    fn remember(&mut self, report: &Report, dt_s: f64, srtt_s: f64) {
+    fn update_averages(&mut self, report: &Report, dt_s: f64, srtt_s: f64) {
         let keep = libm::exp(-dt_s / SMOOTHING_S.max(SMOOTHING_RTTS * srtt_s));
         let recent = &mut self.recent;
         recent.time_s = recent.time_s * keep + dt_s;
@@ -202,8 +202,8 @@ mod tests {
     #[test]
     fn a_flow_within_the_ranges_never_falls_back() {
         let mut guard = Guard::new(RANGES);
-        for known in [report(50.0, 50, 0.0), report(10.0, 20, 0.01), report(100.0, 200, 0.0)] {
-            assert_eq!(steered(&mut guard, known, 30.0), 1_000);
+        for inside in [report(50.0, 50, 0.0), report(10.0, 20, 0.01), report(100.0, 200, 0.0)] {
+            assert_eq!(steered(&mut guard, inside, 30.0), 1_000);
         }
         assert_eq!(guard.fallbacks(), 0);
     }

@@ -11,7 +11,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Judge `flows`, whose interval ends now; `global_state` receives what a central critic sees.
+    /// Judge `flows`, whose interval ends now; `global_state` receives a central critic's input.
     ///
     /// # Panics
     /// When `global_state` has another length than [`crate::GLOBAL_DIM`].

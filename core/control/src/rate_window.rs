@@ -20,20 +20,20 @@ struct Sums {
 const LARGEST: u64 = 1 << 50;
 
 impl Sums {
-    fn add(&mut self, other: &Self) {
-        self.each(other, u64::wrapping_add);
+    fn add(&mut self, sums: &Self) {
+        self.zip(sums, u64::wrapping_add);
     }
 
-    fn subtract(&mut self, other: &Self) {
-        self.each(other, u64::wrapping_sub);
+    fn subtract(&mut self, sums: &Self) {
+        self.zip(sums, u64::wrapping_sub);
     }
 
-    fn each(&mut self, other: &Self, combine: impl Fn(u64, u64) -> u64) {
-        self.interval_us = combine(self.interval_us, other.interval_us);
-        self.sent_bytes = combine(self.sent_bytes, other.sent_bytes);
-        self.delivered_bytes = combine(self.delivered_bytes, other.delivered_bytes);
-        self.lost_bytes = combine(self.lost_bytes, other.lost_bytes);
-        self.out_bytes = combine(self.out_bytes, other.out_bytes);
+    fn zip(&mut self, sums: &Self, combine: impl Fn(u64, u64) -> u64) {
+        self.interval_us = combine(self.interval_us, sums.interval_us);
+        self.sent_bytes = combine(self.sent_bytes, sums.sent_bytes);
+        self.delivered_bytes = combine(self.delivered_bytes, sums.delivered_bytes);
+        self.lost_bytes = combine(self.lost_bytes, sums.lost_bytes);
+        self.out_bytes = combine(self.out_bytes, sums.out_bytes);
     }
 
     fn bounded(self) -> Self {
@@ -52,7 +52,7 @@ impl Sums {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateWindow {
     intervals: [Sums; RATE_WINDOW_INTERVALS],
-    taken: u64,
+    interval_count: u64,
     total: Sums,
     /// Silent intervals since the last one taken.
     pending: Sums,
@@ -62,7 +62,13 @@ pub struct RateWindow {
 impl Default for RateWindow {
     fn default() -> Self {
         let none = Sums::default();
-        Self { intervals: [none; RATE_WINDOW_INTERVALS], taken: 0, total: none, pending: none, last: none }
+        Self {
+            intervals: [none; RATE_WINDOW_INTERVALS],
+            interval_count: 0,
+            total: none,
+            pending: none,
+            last: none,
+        }
     }
 }
 
@@ -84,11 +90,11 @@ impl RateWindow {
         let out_bytes = u64::from(report.packets_out) * u64::from(report.mss);
         self.last = Sums { out_bytes, ..self.pending }.bounded();
         self.pending = Sums::default();
-        let slot = &mut self.intervals[(self.taken % RATE_WINDOW_INTERVALS as u64) as usize];
+        let slot = &mut self.intervals[(self.interval_count % RATE_WINDOW_INTERVALS as u64) as usize];
         self.total.subtract(slot);
         self.total.add(&self.last);
         *slot = self.last;
-        self.taken += 1;
+        self.interval_count += 1;
         true
     }
 
@@ -104,7 +110,7 @@ impl RateWindow {
 
     /// Mean bytes in flight divided by all bytes sent in the window.
     pub(crate) fn out_share_of_sent(&self) -> f64 {
-        let mean = self.total.out_bytes / self.taken.clamp(1, RATE_WINDOW_INTERVALS as u64);
+        let mean = self.total.out_bytes / self.interval_count.clamp(1, RATE_WINDOW_INTERVALS as u64);
         if self.total.sent_bytes > 0 { mean as f64 / self.total.sent_bytes as f64 } else { mean as f64 }
     }
 

@@ -21,7 +21,7 @@ fn onnxruntime_actions(folder: &Path) -> Vec<f32> {
     actions.iter().map(|action| action.as_f64().unwrap() as f32).collect()
 }
 
-/// Copy a fixture to a folder of its own.
+/// Copy a fixture to a new folder.
 fn copy(name: &str, to: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(to);
     fs::create_dir_all(&folder).unwrap();

@@ -26,14 +26,14 @@ pub const STRIDE: u32 = 1_024;
 /// Counts units of work, and calls `stop` after every [`STRIDE`] of them.
 pub struct Watch<'a> {
     stop: Stop<'a>,
-    left: u32,
+    remaining: u32,
 }
 
 impl<'a> Watch<'a> {
     /// Count from 0.
     #[must_use]
     pub const fn new(stop: Stop<'a>) -> Self {
-        Self { stop, left: STRIDE }
+        Self { stop, remaining: STRIDE }
     }
 
     /// Count one unit of work.
@@ -42,13 +42,13 @@ impl<'a> Watch<'a> {
     /// The caller stops the computation.
     #[inline]
     pub fn unit(&mut self) -> Result<(), Interrupted> {
-        self.left -= 1;
-        if self.left > 0 { Ok(()) } else { self.ask() }
+        self.remaining -= 1;
+        if self.remaining > 0 { Ok(()) } else { self.call_stop() }
     }
 
     #[cold]
-    fn ask(&mut self) -> Result<(), Interrupted> {
-        self.left = STRIDE;
+    fn call_stop(&mut self) -> Result<(), Interrupted> {
+        self.remaining = STRIDE;
         if (self.stop)() { Err(Interrupted) } else { Ok(()) }
     }
 }

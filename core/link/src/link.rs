@@ -92,7 +92,7 @@ struct Leaving {
 ///
 /// With a drop-tail queue, a packet's fate is known on acceptance because capacity, delay and outages are
 /// functions of time. So a packet costs one event: its arrival. Other disciplines decide when the transmitter
-/// becomes free; the link catches up with them on the next call, so there too a packet costs one event.
+/// becomes free. The link catches up with them on the next call, so a packet costs one event as well.
 #[derive(Clone, Debug)]
 pub struct Link<P: Packet> {
     schedule: Schedule,

@@ -29,9 +29,9 @@ impl Loss {
         if self.probability == 0.0 && traced == 0.0 {
             return false;
         }
-        let kept = (1.0 - self.probability) * (1.0 - traced);
+        let delivery_probability = (1.0 - self.probability) * (1.0 - traced);
         let uniform = (self.random.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
-        uniform >= kept
+        uniform >= delivery_probability
     }
 }
 

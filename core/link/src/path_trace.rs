@@ -143,13 +143,6 @@ pub struct PathTrace {
     pub period_ns: u64,
 }
 
-impl PathTrace {
-    /// Return the index of the row that covers `time_ns` into the period; the last row for times beyond it.
-    pub fn index_at(&self, time_ns: u64) -> usize {
-        self.rows.partition_point(|row| row.time_ns <= time_ns).saturating_sub(1)
-    }
-}
-
 impl fmt::Display for PathTrace {
     /// Write the text of a file; [`PathTrace::parse`] reads the same trace from it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -242,9 +242,9 @@ impl Schedule {
 
 impl Traced {
     /// Return whether this direction ever has such a rate while it is connected.
-    fn ever_has(&self, such: impl Fn(u64) -> bool) -> bool {
+    fn ever_has(&self, has_rate: impl Fn(u64) -> bool) -> bool {
         let mut ways = self.trace.rows.iter().map(|row| row.way(self.direction));
-        ways.any(|way| way.connected && such(self.rate_of(way)))
+        ways.any(|way| way.connected && has_rate(self.rate_of(way)))
     }
 
     fn rate_of(&self, way: &OneWay) -> u64 {

@@ -122,7 +122,7 @@ impl Server {
     #[cold]
     fn transmit_over_spans(&mut self, schedule: &mut Schedule, work: u64, start: Nanos) -> Transmission {
         let mut now = start;
-        let mut left = work.saturating_sub(self.credit);
+        let mut bits = work.saturating_sub(self.credit);
         self.credit = 0;
         loop {
             let span = *schedule.seek(now);
@@ -132,13 +132,13 @@ impl Server {
                 return Transmission::CutOff(now);
             }
             if span.rate_bps > 0 {
-                let time = left.div_ceil(span.rate_bps);
+                let time = bits.div_ceil(span.rate_bps);
                 if now + time <= span.end {
-                    self.credit = time * span.rate_bps - left;
+                    self.credit = time * span.rate_bps - bits;
                     self.free_at = now + time;
                     return Transmission::Done(self.free_at);
                 }
-                left -= (span.end - now) * span.rate_bps;
+                bits -= (span.end - now) * span.rate_bps;
             }
             now = span.end;
         }

@@ -137,9 +137,9 @@ mod tests {
             (4320.0, [-9_060.473_735_69, 4_658.709_525_02, 813.686_731_53]),
         ];
         for (minutes, position_km) in published {
-            let ours = satellites.position_km(0, minutes).unwrap();
-            for (axis, theirs) in position_km.into_iter().enumerate() {
-                assert!((ours[axis] - theirs).abs() < 1e-3, "{minutes} min: {ours:?}");
+            let position = satellites.position_km(0, minutes).unwrap();
+            for (axis, expected) in position_km.into_iter().enumerate() {
+                assert!((position[axis] - expected).abs() < 1e-3, "{minutes} min: {position:?}");
             }
         }
     }

@@ -18,8 +18,8 @@ pub fn missing_announcements(
     let missing = interruptible(py, |stop| {
         Ok(leo_sim::missing_announcements(&Scenario::from_json(scenario)?, &traces, stop)?)
     })?;
-    let named = missing.into_iter().map(|(flow, what)| {
-        let name = match what {
+    let named = missing.into_iter().map(|(flow, announcement)| {
+        let name = match announcement {
             Announcement::Handovers => "handovers",
             Announcement::Reconfigurations => "reconfigurations",
         };

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyEllipsis, PyList};
 
 use crate::agents::{Vector, observation_bounds};
-use crate::batch_state::{Begun, State, Told, check_same, duplicate};
+use crate::batch_state::{Begun, Inputs, State, check_arrays, duplicate};
 use crate::input_error;
 use crate::inputs::{Policies, Traces, interval};
 use crate::policy::Policy;
@@ -314,10 +314,10 @@ impl Batch {
             return Err(input_error("arguments: index: call reset on this simulation first"));
         }
         let guards = settings.known_ranges.is_some();
-        let told = actions.as_slice().ok().filter(|told| {
-            actions.shape()[1..] == per_step && (guards || !told.iter().any(|action| action.is_nan()))
+        let values = actions.as_slice().ok().filter(|values| {
+            actions.shape()[1..] == per_step && (guards || !values.iter().any(|action| action.is_nan()))
         });
-        let Some(told) = told else {
+        let Some(values) = values else {
             let [slots, dim] = per_step;
             let rule = format!("must be C-contiguous, of shape (steps, {slots}, {dim}), without NaN");
             return Err(input_error(format!("arguments: actions: {rule}")));
@@ -325,7 +325,7 @@ impl Batch {
         // SAFETY: this method holds the batch exclusively.
         let view = unsafe { self.view(py) };
         self.check_whole()?;
-        interruptible(py, |stop| Ok(self.inner.replay(index, told, view, stop)?))
+        interruptible(py, |stop| Ok(self.inner.replay(index, values, view, stop)?))
     }
 
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> Self {
@@ -350,26 +350,26 @@ impl Batch {
 
     fn __getstate__<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
         self.check_whole()?;
-        let told = PyList::empty(py);
+        let inputs = PyList::empty(py);
         for (index, begun) in self.begun.iter().enumerate() {
             if self.inner.is_commanded(index) {
                 return Err(input_error("arguments: a batch that commands steered cannot be pickled"));
             }
             let actions = self.actions(py, index)?;
-            told.append(begun.as_ref().map(|begun| begun.told(py, actions)).transpose()?)?;
+            inputs.append(begun.as_ref().map(|begun| begun.inputs(py, actions)).transpose()?)?;
         }
-        Ok((told, self.determined(py)?, self.rewards.bind(py).clone()))
+        Ok((inputs, self.determined(py)?, self.rewards.bind(py).clone()))
     }
 
     fn __setstate__(&mut self, py: Python<'_>, state: State<'_>) -> PyResult<()> {
-        let (told, arrays, rewards) = state;
-        for (index, told) in told.iter().enumerate() {
-            let told: Option<Told<'_>> = told.extract()?;
-            let Some((scenario, traces, policies, actions)) = told else { continue };
+        let (inputs, arrays, rewards) = state;
+        for (index, inputs) in inputs.iter().enumerate() {
+            let inputs: Option<Inputs<'_>> = inputs.extract()?;
+            let Some((scenario, traces, policies, actions)) = inputs else { continue };
             self.reset(py, index, &scenario, traces, Some(policies))?;
             self.replay(py, index, actions)?;
         }
-        check_same(&self.determined(py)?, &arrays)?;
+        check_arrays(&self.determined(py)?, &arrays)?;
         // A step sets the rewards of simulations that ended before it to 0 and is no part of their actions.
         self.rewards.bind(py).set_item(PyEllipsis::get(py), rewards)
     }

@@ -1,7 +1,7 @@
 //! Copies and pickles of a `leosim.Batch`.
 //!
-//! A copy in memory clones the simulations. A pickle holds what each simulation began with and its actions since
-//! then: simulations are deterministic and faster than real time, so these replace their state.
+//! A copy in memory clones the simulations. A pickle holds each simulation's inputs and its actions. Simulations are
+//! deterministic and faster than real time, so these replace their state.
 
 use std::collections::BTreeMap;
 
@@ -51,8 +51,8 @@ impl Begun {
         }
     }
 
-    /// Return scenario, traces, policies and the `actions` since the beginning, as [`Told`] reads them.
-    pub fn told<'py>(
+    /// Return scenario, traces, policies and the `actions` since the beginning, as [`Inputs`] reads them.
+    pub fn inputs<'py>(
         &self,
         py: Python<'py>,
         actions: Bound<'py, PyArray3<f32>>,
@@ -69,9 +69,9 @@ impl Begun {
 }
 
 /// The inputs of a pickled simulation, and its actions since.
-pub type Told<'py> = (String, Traces<'py>, Policies<'py>, PyReadonlyArray3<'py, f32>);
+pub type Inputs<'py> = (String, Traces<'py>, Policies<'py>, PyReadonlyArray3<'py, f32>);
 
-/// The content of a pickle: [`Told`] or None of each simulation, the arrays that these determine, and the rewards.
+/// The content of a pickle: [`Inputs`] or None of each simulation, the arrays that these determine, and the rewards.
 pub type State<'py> = (Bound<'py, PyList>, Bound<'py, PyList>, Bound<'py, PyArray2<f32>>);
 
 /// Return a new array with the same numbers.
@@ -86,9 +86,9 @@ pub fn duplicate<T: Element + Copy, D: Dimension>(
 ///
 /// # Errors
 /// They differ: another version of the simulator wrote the pickle.
-pub fn check_same(now: &Bound<'_, PyList>, pickled: &Bound<'_, PyList>) -> PyResult<()> {
-    for (one, other) in now.iter().zip(pickled) {
-        if !one.call_method0("tobytes")?.eq(other.call_method0("tobytes")?)? {
+pub fn check_arrays(now: &Bound<'_, PyList>, pickled: &Bound<'_, PyList>) -> PyResult<()> {
+    for (array, pickled_array) in now.iter().zip(pickled) {
+        if !array.call_method0("tobytes")?.eq(pickled_array.call_method0("tobytes")?)? {
             let version = env!("CARGO_PKG_VERSION");
             return Err(input_error(format!(
                 "pickle: simulations: leosim {version} runs them differently from the version that wrote it"

@@ -48,7 +48,7 @@ impl PathTrace {
         self.inner.rows.iter().map(value).collect::<Vec<_>>().into_pyarray(py)
     }
 
-    /// Return a column of both directions; an error if they differ, because nobody should take one for both.
+    /// Return a column of both directions; an error if they differ, because neither is valid for both.
     fn alike<'py, T: numpy::Element + PartialEq>(
         &self,
         py: Python<'py>,

@@ -57,9 +57,10 @@ impl Policy {
 
     #[getter]
     fn known_ranges<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(known) = self.inner.known_ranges() else { return Ok(None) };
+        let Some(bounds) = self.inner.known_ranges() else { return Ok(None) };
         let ranges = PyDict::new(py);
-        for (name, range) in [("rate_mbps", known.rate_mbps), ("rtt_ms", known.rtt_ms), ("loss", known.loss)]
+        for (name, range) in
+            [("rate_mbps", bounds.rate_mbps), ("rtt_ms", bounds.rtt_ms), ("loss", bounds.loss)]
         {
             if let Some(range) = range {
                 ranges.set_item(name, range)?;
@@ -85,12 +86,13 @@ impl Policy {
         let memory_dim = self.inner.memory_dim();
         let mut memory = vec![0.0; rows * memory_dim];
         if let Some(memories) = memories {
-            let given = memories.readonly();
-            if given.shape() != [rows, memory_dim] {
-                let rule = format!("must have the shape {:?}, not {:?}", [rows, memory_dim], given.shape());
+            let memory_rows = memories.readonly();
+            if memory_rows.shape() != [rows, memory_dim] {
+                let rule =
+                    format!("must have the shape {:?}, not {:?}", [rows, memory_dim], memory_rows.shape());
                 return Err(input_error(format!("arguments: memories: {rule}")));
             }
-            memory = given.as_array().iter().copied().collect();
+            memory = memory_rows.as_array().iter().copied().collect();
         }
         let contiguous: Vec<f32> = view.iter().copied().collect();
         let mut actions = vec![0.0; rows * spec.action_dim()];

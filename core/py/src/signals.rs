@@ -80,7 +80,7 @@ impl Looks {
 /// Run `work` without the GIL, and look at signals whenever it calls its `Stop`.
 ///
 /// # Errors
-/// The exception of a signal's handler, whatever `work` returns; else the work's own.
+/// The exception of a signal's handler, with any result of `work`; else the work's error.
 pub fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(Stop<'_>) -> Result<T, Failure> + Send,
@@ -88,7 +88,7 @@ pub fn interruptible<T: Send>(
     checked(py, None, work)
 }
 
-/// [`interruptible`], and call `check` after each look at signals: what it raises ends the computation, too.
+/// [`interruptible`], and call `check` after each look at signals: its exception ends the computation, too.
 pub fn checked<T: Send>(
     py: Python<'_>,
     check: Option<Py<PyAny>>,

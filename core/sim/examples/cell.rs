@@ -5,10 +5,10 @@ use leo_sim::{PolicySet, RUN_ON, Scenario, Simulation, TraceSet};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [flows, rate, seconds, rest @ ..] = arguments.as_slice() else {
+    let [flows, rate, seconds, options @ ..] = arguments.as_slice() else {
         return Err("usage: cell FLOWS RATE_MBPS SECONDS [QUEUE]".into());
     };
-    let queue = rest.first().map_or("droptail", String::as_str);
+    let queue = options.first().map_or("droptail", String::as_str);
     let text = format!(
         r#"{{"duration_s": {seconds},
             "links": {{"b": {{"rate_mbps": {rate}, "delay_ms": 25, "queue": {{"kind": "{queue}", "bdp": 1}}}}}},

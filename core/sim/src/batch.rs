@@ -293,7 +293,7 @@ impl Batch {
 
     /// Advance simulation `index` alone, by one interval for each of `actions` (steps, slots, action_dim).
     ///
-    /// After a reset with the same scenario, the actions of another simulation lead to that one's state.
+    /// After a reset with an equal scenario, the actions of another simulation lead to that simulation's state.
     ///
     /// # Errors
     /// `stop` returned true, and the simulation is [`Self::interrupted`].

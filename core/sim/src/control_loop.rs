@@ -15,8 +15,8 @@ pub fn attach_policies(flows: &mut [Flow]) -> Box<[usize]> {
     for (index, flow) in flows.iter_mut().enumerate() {
         if let Steering::Policy(policy) = &flow.steering {
             steered.push(index);
-            let (spec, known, memory) = (policy.spec(), policy.known_ranges(), policy.memory_dim());
-            flow.attach(spec, known);
+            let (spec, known_ranges, memory) = (policy.spec(), policy.known_ranges(), policy.memory_dim());
+            flow.attach(spec, known_ranges);
             if let Some(agent) = &mut flow.agent {
                 agent.memory = vec![0.0; memory];
             }
@@ -61,7 +61,7 @@ pub fn steer_by_policies(simulation: &mut Simulation) {
     }
 }
 
-/// Apply an action to a steered flow and send what the new window allows.
+/// Apply an action to a steered flow and send the packets that the new window allows.
 pub fn act(simulation: &mut Simulation, index: usize, action: &[f32]) {
     let flow = simulation.flow_mut(index);
     let Some(agent) = &mut flow.agent else { return };
@@ -87,7 +87,7 @@ pub fn command(simulation: &mut Simulation, index: usize, command: Command) {
     simulation.pump(index);
 }
 
-/// Apply the window that a watched flow's scheme wants, at the times and within the limits of an agent.
+/// Apply the desired window of a watched flow's scheme, at the times and within the limits of an agent.
 pub fn follow(simulation: &mut Simulation, index: usize) {
     let flow = simulation.flow_mut(index);
     let Some(agent) = flow.agent.as_ref().filter(|agent| agent.state.is_due()) else { return };

@@ -96,8 +96,8 @@ impl Tree {
 
     /// Return the source with the earlier time. Branch-free, because the branch would be unpredictable.
     #[inline]
-    fn earlier(&self, one: usize, other: usize) -> usize {
-        let (low, high) = (one.min(other), one.max(other));
+    fn earlier(&self, first: usize, second: usize) -> usize {
+        let (low, high) = (first.min(second), first.max(second));
         let takes_high = usize::from(self.times[high] < self.times[low]).wrapping_neg();
         low ^ ((low ^ high) & takes_high)
     }

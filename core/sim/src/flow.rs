@@ -71,7 +71,7 @@ pub struct Agent {
     pub retired: bool,
     /// End of the interval of its last report.
     pub reported_at: Nanos,
-    /// Length of its own monitor intervals and end of the current one, if its specification sets them.
+    /// Length of its monitor intervals and end of the current interval, if its specification sets them.
     pub pace: Option<(Nanos, Nanos)>,
 }
 
@@ -108,7 +108,7 @@ pub struct Flow {
     pub delayed_propagation: Nanos,
     /// Telemetry headers of its packets, if its scheme needs telemetry.
     pub headers: Option<Box<Headers>>,
-    /// When its packets leave, if its scheme knows the path.
+    /// The oracle that decides when its packets leave, for the scheme `oracle`.
     pub oracle: Option<Box<Oracle>>,
     /// The receiver's last timestamp known to the sender, in ms.
     pub echo_ms: u32,
@@ -304,11 +304,11 @@ impl Flow {
             let scheme = self.sender.scheme().clone();
             *self.sender.scheme_mut() = scheme.held();
         }
-        self.remember(spec, None);
+        self.observe_with(spec, None);
     }
 
-    /// Steer the flow by actions of `spec`, and fall back beyond `known`.
-    pub fn attach(&mut self, spec: AgentSpec, known: Option<KnownRanges>) {
+    /// Steer the flow by actions of `spec`, and fall back beyond `known_ranges`.
+    pub fn attach(&mut self, spec: AgentSpec, known_ranges: Option<KnownRanges>) {
         if let Some(external) = self.sender.scheme_mut().external_mut() {
             if spec.action.is_over_cubic() {
                 *external = External::new().over_cubic();
@@ -316,12 +316,12 @@ impl Flow {
                 *external = External::new().pacing_single_packets();
             }
         }
-        self.remember(spec, known);
+        self.observe_with(spec, known_ranges);
     }
 
-    fn remember(&mut self, spec: AgentSpec, known: Option<KnownRanges>) {
+    fn observe_with(&mut self, spec: AgentSpec, known_ranges: Option<KnownRanges>) {
         self.agent = Some(Box::new(Agent {
-            state: AgentState::new(spec).guarded(known),
+            state: AgentState::new(spec).guarded(known_ranges),
             memory: Vec::new(),
             history: FlowState::new(self.extra_delay),
             max_rate: 0,
@@ -432,7 +432,7 @@ impl Flow {
 
     /// Return the report of the interval that ends at `now`; `None` for unsteered, waiting and retired flows.
     pub fn report(&mut self, now: Nanos) -> Option<Report> {
-        let (cwnd, pacing_rate) = (self.wanted_window(now), self.pacing_rate(now));
+        let (cwnd, pacing_rate) = (self.desired_window(now), self.pacing_rate(now));
         let agent = self.agent.as_mut().filter(|agent| !agent.retired)?;
         if matches!(self.phase, Phase::Waiting | Phase::Connecting) {
             return None;

@@ -48,10 +48,10 @@ impl Histogram {
     /// Return the duration at `quantile` (0 to 1); `None` without records.
     pub fn quantile(&self, quantile: f64) -> Option<Nanos> {
         let rank = ((self.total as f64 * quantile).ceil() as u64).max(1);
-        let mut seen = 0;
+        let mut count_below = 0;
         for (bucket, &count) in self.counts.iter().enumerate() {
-            seen += u64::from(count);
-            if seen >= rank {
+            count_below += u64::from(count);
+            if count_below >= rank {
                 return Some(midpoint_of(self.first + bucket));
             }
         }

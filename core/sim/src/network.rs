@@ -225,8 +225,8 @@ fn base_rtt(flow: &FlowSpec, route: &[String], links: &[LinkPlan]) -> Nanos {
     both_ways + 2 * nanos(flow.extra_delay_ms, NANOS_PER_MS)
 }
 
-/// Return the RTT for BDP sizes: the largest base RTT of flows routed over the link at the start, else of
-/// flows rerouted over it later.
+/// Return the RTT for BDP sizes: the largest base RTT of flows routed over the link at the start. Without such flows,
+/// that of flows rerouted over it later.
 fn largest_base_rtt(scenario: &Scenario, name: &str, links: &[LinkPlan]) -> Nanos {
     let crosses = |route: &[String]| route.iter().any(|link| link == name);
     let at_start = scenario.flows.iter().map(|flow| (flow, &flow.route));

@@ -1,4 +1,4 @@
-//! The scheme `oracle`: it knows what its path will carry, and keeps every queue empty. The bound for all others.
+//! The scheme `oracle`: it knows all traffic of its path, and keeps every queue empty. It bounds all other schemes.
 //!
 //! Every packet leaves when it will find all transmitters of its path free: not before a silence, and not into an outage
 //! or a handover that would drop it. Flows that share a link with other oracles take an equal share of its transmitter.
@@ -117,8 +117,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Create the oracle of a flow with `routes` of links and what they and their other directions will carry, in
-    /// a run until `end`.
+    /// Create the oracle of a flow with `routes` of links, with the traffic of both directions, in a run until `end`.
     pub fn new(routes: Vec<Vec<(u32, Schedule, Schedule)>>, access_delay: Nanos, end: Nanos) -> Self {
         let back = routes.iter().map(|route| route.iter().map(|(.., back)| back.clone()).collect()).collect();
         let twin = |(link, schedule, _)| Twin {
@@ -262,8 +261,8 @@ impl Oracle {
         }
     }
 
-    /// Note that all was sent that may leave now; `waits`: the flow has more.
-    pub fn rest(&mut self, waits: bool) {
+    /// Choose the next time to send after a burst; `waits`: the flow has more packets.
+    pub fn end_sending(&mut self, waits: bool) {
         self.wakes = if waits { self.planned.unwrap_or(NEVER) } else { NEVER };
     }
 

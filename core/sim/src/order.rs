@@ -32,7 +32,7 @@ impl Order {
     pub fn check(&mut self, packet: &Packet, parts: bool) {
         let codepoint = Some(packet.ecn.codepoint()).filter(|_| parts);
         if codepoint == Some(Codepoint::Ce) {
-            // Nothing tells whether it was marked before the queues that part or in one of them.
+            // The packet does not show whether it was marked before the queues that part or in them.
             return;
         }
         let last = self.lanes.entry((packet.path, codepoint)).or_default();

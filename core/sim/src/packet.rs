@@ -53,7 +53,7 @@ pub struct Head {
     /// Whether a link stores its options separately.
     pub has_options: bool,
     /// Low bits of the time (ms) at which an ACK left the receiver; data echoes it.
-    pub left: u16,
+    pub sent_ms_low: u16,
     /// Sequence number of data, or cumulative ACK number.
     pub seq: u64,
     /// Send time of the data; the ACK echoes it.
@@ -73,7 +73,7 @@ impl Head {
             kind,
             ecn: Ecn::default(),
             has_options: false,
-            left: 0,
+            sent_ms_low: 0,
             seq: 0,
             timestamp: 0,
             propagation: 0,
@@ -109,7 +109,7 @@ impl Packet {
     #[inline]
     pub const fn left_ms(&self, now: Nanos) -> u32 {
         let now_ms = timestamp_ms(now);
-        (now_ms as u32).wrapping_sub((now_ms as u16).wrapping_sub(self.head.left) as u32)
+        (now_ms as u32).wrapping_sub((now_ms as u16).wrapping_sub(self.head.sent_ms_low) as u32)
     }
 }
 
@@ -168,14 +168,14 @@ mod tests {
 
     fn ack() -> Packet {
         let head = Head::new(Kind::Ack, 52, 7, 1);
-        Head { hop: 2, left: 65_535, seq: 1 << 40, timestamp: 5, propagation: 9, ..head }.into()
+        Head { hop: 2, sent_ms_low: 65_535, seq: 1 << 40, timestamp: 5, propagation: 9, ..head }.into()
     }
 
     #[test]
     fn an_acknowledgement_says_when_it_left_however_often_its_counter_has_gone_round() {
         let mut extras = VecDeque::new();
         for left_ms in [0_u32, 65_535, 65_536, 200_000] {
-            let packet = Packet::from(Head { left: left_ms as u16, ..ack().head });
+            let packet = Packet::from(Head { sent_ms_low: left_ms as u16, ..ack().head });
             let came = Packet::unpack(packet.pack(&mut extras), &mut extras);
             assert_eq!(came.left_ms(Nanos::from(left_ms) * 1_000_000 + 600_000_000), left_ms);
         }

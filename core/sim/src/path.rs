@@ -35,14 +35,14 @@ struct Stretch {
 pub struct Paths {
     stretches: Vec<[Stretch; 2]>,
     links: Vec<u32>,
-    known: BTreeMap<Way, u32>,
+    numbers: BTreeMap<Way, u32>,
 }
 
 impl Paths {
     /// Return the number of the path whose data crosses the links `there` and whose ACKs cross `back`.
     pub fn number(&mut self, there: Box<[u32]>, back: Box<[u32]>) -> u32 {
-        let Self { stretches, links, known } = self;
-        *known.entry([there, back]).or_insert_with_key(|way| {
+        let Self { stretches, links, numbers } = self;
+        *numbers.entry([there, back]).or_insert_with_key(|way| {
             stretches.push([0, 1].map(|direction| {
                 let (start, way) = (links.len() as u32, &way[direction]);
                 links.extend_from_slice(way);

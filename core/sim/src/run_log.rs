@@ -307,7 +307,7 @@ fn summarise(index: u64, flow: &Flow, links: &[Link<Packet>], now: Nanos) -> Flo
     let normalized_goodput = goodput_mbps / (capacity_mbps * payload_share);
     let rtt = &flow.rtt_log;
     let samples = rtt.samples as f64;
-    // Each sample over a path without any delay adds 1 ns: relative to that, nothing can be told.
+    // Each sample over a path without any delay adds 1 ns: no ratio to that is meaningful.
     let base_sum = if rtt.base_sum > rtt.samples { rtt.base_sum } else { 0 };
     let delay_inflation = if base_sum > 0 { rtt.inflation_sum / samples } else { f64::NAN };
     FlowSummary {

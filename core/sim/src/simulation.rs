@@ -158,17 +158,17 @@ impl Simulation {
     fn run_events(&mut self, until: Nanos, stop: Stop<'_>) -> Result<(), Interrupted> {
         let observed = !self.ports.is_empty();
         // In a register: each event counts as a unit.
-        let mut left = self.units_left;
+        let mut units_left = self.units_left;
         loop {
             let (time, source) = self.events.first();
             if time > until {
-                self.units_left = left;
+                self.units_left = units_left;
                 return Ok(());
             }
-            left -= 1;
-            if left == 0 {
+            units_left -= 1;
+            if units_left == 0 {
                 self.spend(STRIDE, stop)?;
-                left = STRIDE;
+                units_left = STRIDE;
             }
             debug_assert!(time >= self.now, "time runs backwards");
             self.now = time;
@@ -294,7 +294,7 @@ impl Simulation {
         let head = Head {
             seq: ack.cumulative,
             timestamp: ack.echo,
-            left: ack.left_ms as u16,
+            sent_ms_low: ack.left_ms as u16,
             propagation,
             ..Head::new(Kind::Ack, ACK_BYTES, index, path)
         };
@@ -312,13 +312,13 @@ impl Simulation {
         }
     }
 
-    /// Send what the flow may send now and update its timers.
+    /// Send the packets that the flow may send now, and update its timers.
     #[inline]
     pub(crate) fn pump(&mut self, index: usize) {
         self.send_allowed(index, true);
     }
 
-    /// Send what the flow may send now; `then_arm` also updates its timers.
+    /// Send the packets that the flow may send now; `then_arm` also updates its timers.
     #[inline(never)]
     fn send_allowed(&mut self, index: usize, then_arm: bool) {
         if !self.flows[index].plain {
@@ -334,7 +334,7 @@ impl Simulation {
         let send = |link: &mut Link<Packet>, seq, bytes: u32, ecn| {
             // The result is ignored: the sender detects a drop like any other loss.
             let head = Head::new(Kind::Data, bytes, index, path);
-            let packet = Head { ecn, seq, timestamp: self.now, left: echo, ..head }.into();
+            let packet = Head { ecn, seq, timestamp: self.now, sent_ms_low: echo, ..head }.into();
             let _: Offer = link.offer(packet, self.now);
         };
         if let Some(datagrams) = &mut flow.datagrams {
@@ -356,7 +356,7 @@ impl Simulation {
                 send(link, transmit.seq, bytes, ecn.pushing(pushes && transmit.pushes));
             }
             if !plain {
-                flow.rest(self.now);
+                flow.end_sending(self.now);
             }
             debug_assert!(flow.sender.is_watched(self.now), "no timer covers the flight: {flow:?}");
         }

@@ -37,7 +37,7 @@ pub fn attended<T: Send>(pool: &ThreadPool, stop: Stop<'_>, work: impl FnOnce(St
 /// Threads that start when a process first needs them.
 ///
 /// A fork copies the memory of a process, but only the thread that forks: work for the parent's threads would
-/// wait forever. So a child starts threads of its own. A clone starts its own, too.
+/// wait forever. So a child starts new threads, and so does a clone.
 pub struct Workers {
     threads: usize,
     started: Option<Started>,

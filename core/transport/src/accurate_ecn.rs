@@ -1,6 +1,6 @@
 //! Accurate ECN feedback (RFC 9768): the receiver counts marks, its ACKs repeat the counters, the sender decodes them.
 //!
-//! Packets are told apart by the two ECN bits of their IP header (RFC 3168 §5): 01 is ECT(1), 10 ECT(0), 11 CE.
+//! The two ECN bits of the IP header distinguish packets (RFC 3168 §5): 01 is ECT(1), 10 ECT(0), 11 CE.
 
 mod counters;
 mod decoder;

@@ -73,8 +73,8 @@ impl DeliveryRate {
         self.limited_until != 0
     }
 
-    /// Mark the packets in flight and the next one: the application has nothing to send although the window
-    /// has room and no repair waits, so their rate says nothing of the path (tcp_rate_check_app_limited).
+    /// Mark the packets in flight and the next packet as application-limited (tcp_rate_check_app_limited). The
+    /// application has nothing to send although the window has room and no repair waits. Their rate is not the path's.
     pub fn on_run_dry(&mut self, in_flight: u32) {
         self.limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }

@@ -93,14 +93,14 @@ mod tests {
             samples in prop::collection::vec((1_u64..200, 1_u64..1_000), 1..60),
         ) {
             let mut min = MinRtt::new();
-            let (mut now, mut seen) = (0, Vec::new());
+            let (mut now, mut recent) = (0, Vec::new());
             for (wait, rtt) in samples {
                 now += wait * SECOND;
-                seen.push((now, rtt));
+                recent.push((now, rtt));
                 min.update(now, rtt);
-                let within = seen.iter().filter(|&&(at, _)| now - at <= WINDOW).map(|&(_, rtt)| rtt).min();
+                let within = recent.iter().filter(|&&(at, _)| now - at <= WINDOW).map(|&(_, rtt)| rtt).min();
                 prop_assert!(min.get() <= rtt);
-                prop_assert!(Some(min.get()) >= within, "{} of {seen:?}", min.get());
+                prop_assert!(Some(min.get()) >= within, "{} of {recent:?}", min.get());
             }
         }
     }

@@ -22,8 +22,8 @@ impl Pacer {
         }
         if self.next - now > LONG_WAIT && rate > self.charged {
             // The rate has risen, so the rest of the wait shrinks in proportion.
-            let left = u128::from(self.next - now) * u128::from(self.charged) / u128::from(rate);
-            self.next = now + left as Nanos;
+            let remaining = u128::from(self.next - now) * u128::from(self.charged) / u128::from(rate);
+            self.next = now + remaining as Nanos;
             self.charged = rate;
         }
         Err(self.next)

@@ -9,7 +9,7 @@ use crate::{NEVER, Nanos};
 /// This many later deliveries mark a packet lost without waiting (RFC 8985 §6.2 step 4, RFC 5681).
 const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// RACK state: the most recently sent packet that was delivered, and what is still to be checked.
+/// RACK state: the most recently sent packet that was delivered, and the packets still to be checked.
 #[derive(Clone, Debug, Default)]
 pub struct Rack {
     sent_at: Nanos,
@@ -115,7 +115,7 @@ impl Rack {
         (lost, look_again)
     }
 
-    /// On a retransmission timeout, mark all lost but what the last round trip sent (RFC 8985 §6.3).
+    /// On a retransmission timeout, mark all packets lost except those of the last round trip (RFC 8985 §6.3).
     pub fn on_timeout(
         &mut self,
         now: Nanos,

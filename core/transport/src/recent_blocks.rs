@@ -16,8 +16,8 @@ pub struct RecentBlocks {
 impl RecentBlocks {
     /// Return the index of the block that contains or adjoins packet `seq`, or the number of known blocks.
     pub fn position(&self, seq: u64) -> usize {
-        let known = &self.blocks[..self.len];
-        known.iter().position(|&(start, end)| start <= seq + 1 && seq <= end).unwrap_or(self.len)
+        let blocks = &self.blocks[..self.len];
+        blocks.iter().position(|&(start, end)| start <= seq + 1 && seq <= end).unwrap_or(self.len)
     }
 
     /// Put `mine`, the block of a packet that just arrived, first. Drop the blocks that it has absorbed.
@@ -112,8 +112,8 @@ mod tests {
                     blocks.remove_below(at);
                     recent.remove_below(at);
                 }
-                let found: Vec<_> = touched.iter().filter_map(|&seq| blocks.find(seq)).collect();
-                prop_assert_eq!(recent.ranges().collect::<Vec<_>>(), found);
+                let expected: Vec<_> = touched.iter().filter_map(|&seq| blocks.find(seq)).collect();
+                prop_assert_eq!(recent.ranges().collect::<Vec<_>>(), expected);
             }
         }
     }

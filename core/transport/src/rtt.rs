@@ -43,7 +43,7 @@ impl RttEstimator {
         }
     }
 
-    /// Lengthen the timeout before the first sample to what the sample `rtt` would make it. This is no sample.
+    /// Before the first sample, lengthen the timeout as the sample `rtt` would, without counting it as a sample.
     pub fn expect(&mut self, rtt: Nanos) {
         // RFC 6298 §2.2: "RTTVAR <- R/2, RTO <- SRTT + max (G, K*RTTVAR)" with K = 4.
         self.initial = rtt.saturating_mul(3).clamp(RTO_INITIAL, RTO_MAX);

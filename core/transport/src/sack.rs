@@ -1,6 +1,6 @@
 //! SACK blocks (RFC 2018), in packets.
 
-/// Blocks that fit into the TCP options beside timestamps.
+/// Blocks that fit into the TCP options next to timestamps.
 pub const MAX_SACK_BLOCKS: usize = 3;
 
 /// Up to three blocks, most recent first, as offsets from the cumulative ACK. Packed: every packet has one.

@@ -1,4 +1,4 @@
-//! The sender: what to send next, what is lost, when to time out.
+//! The sender: chooses the next packet, detects losses, and times out.
 
 mod marking;
 mod reading;
@@ -124,7 +124,7 @@ pub struct Sender {
     backoff: u32,
     /// The window from a timeout to the next delivery: a single packet tests the path. 0 otherwise.
     asking: u32,
-    /// The test sends new packets before repairs, to tell whether the timeout was spurious (F-RTO).
+    /// The test sends new packets before repairs, to detect a spurious timeout (F-RTO).
     asks_with_new: bool,
     /// The next new packet reports a reduction (CWR).
     reports_reduction: bool,
@@ -260,7 +260,7 @@ impl Sender {
         let advanced = self.board.una() > prior_una;
         let delivered = (self.delivery.delivered() - prior_delivered) as u32;
 
-        // Karn's rule with timestamps (RFC 7323 §4.1): the echo tells which transmission is acknowledged.
+        // Karn's rule with timestamps (RFC 7323 §4.1): the echo identifies the acknowledged transmission.
         let first_rtt = first_rtt.or(sacked_rtt);
         let echoed_rtt = (advanced && first_rtt.is_none()).then(|| echoed_rtt(now, ack.echo));
         // Linux's ca_rtt_us: the RTT of the last packet delivered, if it was sent only once.

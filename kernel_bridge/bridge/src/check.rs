@@ -12,7 +12,7 @@ const BTF: &str = "/sys/kernel/btf/vmlinux";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
     /// The requirement in a few words.
-    pub what: &'static str,
+    pub name: &'static str,
     /// The missing part and its fix; `None` if the requirement is met.
     pub lack: Option<String>,
 }
@@ -20,8 +20,8 @@ pub struct Need {
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.lack {
-            None => write!(f, "yes  {}", self.what),
-            Some(lack) => write!(f, "NO   {}: {lack}", self.what),
+            None => write!(f, "yes  {}", self.name),
+            Some(lack) => write!(f, "NO   {}: {lack}", self.name),
         }
     }
 }
@@ -43,8 +43,8 @@ pub fn needs() -> Vec<Need> {
     ]
 }
 
-fn need(what: &'static str, holds: bool, lack: impl FnOnce() -> String) -> Need {
-    Need { what, lack: (!holds).then(lack) }
+fn need(name: &'static str, holds: bool, lack: impl FnOnce() -> String) -> Need {
+    Need { name, lack: (!holds).then(lack) }
 }
 
 fn loader(built_in: bool) -> Need {
@@ -66,12 +66,12 @@ pub fn has_links() -> bool {
 }
 
 fn end(btf: &[u8]) -> Need {
-    let what = if has_name(btf, "bpf_struct_ops_link") {
+    let name = if has_name(btf, "bpf_struct_ops_link") {
         "removal of schemes with their process: by the kernel"
     } else {
         "removal of schemes with their process: by a second process (by the kernel from Linux 6.4 on)"
     };
-    need(what, true, String::new)
+    need(name, true, String::new)
 }
 
 /// Return whether the kernel's type information has a type or member `name`.
@@ -161,8 +161,8 @@ mod tests {
     fn a_name_counts_only_whole() {
         assert!(struct_ops(b"\0x\0bpf_struct_ops_tcp_congestion_ops\0y\0").lack.is_none());
         assert!(struct_ops(b"\0x\0bpf_struct_ops_tcp_congestion_ops2\0y\0").lack.is_some());
-        assert!(end(b"\0bpf_struct_ops_link\0").what.ends_with("by the kernel"));
-        assert!(end(b"\0bpf_struct_ops_links\0").what.contains("by a second process"));
+        assert!(end(b"\0bpf_struct_ops_link\0").name.ends_with("by the kernel"));
+        assert!(end(b"\0bpf_struct_ops_links\0").name.contains("by a second process"));
         assert!(cubic("reno bbr cubic\n").lack.is_none());
         assert!(cubic("reno cubical").lack.is_some());
     }

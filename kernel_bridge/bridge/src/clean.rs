@@ -38,7 +38,7 @@ pub fn clean() -> Result<Vec<String>, String> {
 /// Return the ids of the maps to which a process holds a descriptor.
 fn maps_with_descriptors() -> Result<BTreeSet<u32>, String> {
     let failed = |error: std::io::Error| format!("/proc: cannot be read: {error}");
-    let mut found = BTreeSet::new();
+    let mut map_ids = BTreeSet::new();
     for process in fs::read_dir("/proc").map_err(failed)? {
         let folder = process.map_err(failed)?.path().join("fdinfo");
         // Not a process, or a process that has just ended.
@@ -46,10 +46,10 @@ fn maps_with_descriptors() -> Result<BTreeSet<u32>, String> {
         for descriptor in descriptors.flatten() {
             let Ok(text) = fs::read_to_string(descriptor.path()) else { continue };
             let ids = text.lines().filter_map(|line| line.strip_prefix("map_id:")?.trim().parse().ok());
-            found.extend::<Vec<u32>>(ids.collect());
+            map_ids.extend::<Vec<u32>>(ids.collect());
         }
     }
-    Ok(found)
+    Ok(map_ids)
 }
 
 /// Return the scheme's name (`TCP_CONGESTION`).
@@ -65,8 +65,8 @@ fn name_of(map: &MapHandle) -> Option<String> {
 
 /// Return the byte offset of a member in a kernel type.
 fn offset(btf: &Btf<'_>, name: &str, member: &str) -> Option<usize> {
-    let found = btf.type_by_name::<Struct<'_>>(name)?;
-    let member = found.iter().find(|one| one.name.is_some_and(|name| name == member))?;
+    let kernel_type = btf.type_by_name::<Struct<'_>>(name)?;
+    let member = kernel_type.iter().find(|field| field.name.is_some_and(|name| name == member))?;
     match member.attr {
         MemberAttr::Normal { offset } | MemberAttr::BitField { offset, .. } => Some(offset as usize / 8),
     }

@@ -63,9 +63,9 @@ impl Drop for Listener {
 }
 
 fn bind(path: &Path) -> io::Result<UnixListener> {
-    let left = || fs::metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    let is_socket = || fs::metadata(path).is_ok_and(|file| file.file_type().is_socket());
     match UnixListener::bind(path) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && left() => {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_socket() => {
             match UnixStream::connect(path) {
                 Err(refused) if refused.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)?,
                 _ => return Err(error),
@@ -116,7 +116,7 @@ impl Client {
         self.stream.as_fd()
     }
 
-    /// Read what has arrived; `false` when the connection ended or a request is too long.
+    /// Read all available bytes; `false` when the connection ended or a request is too long.
     pub fn hear(&mut self) -> bool {
         let mut buffer = [0; 4096];
         loop {
@@ -137,8 +137,8 @@ impl Client {
     /// Return the next complete line.
     pub fn line(&mut self) -> Option<Vec<u8>> {
         let end = self.heard.iter().position(|byte| *byte == b'\n')?;
-        let rest = self.heard.split_off(end + 1);
-        let mut line = std::mem::replace(&mut self.heard, rest);
+        let later_lines = self.heard.split_off(end + 1);
+        let mut line = std::mem::replace(&mut self.heard, later_lines);
         line.pop();
         Some(line)
     }
@@ -173,9 +173,9 @@ mod tests {
     use super::*;
 
     fn pair() -> (Client, UnixStream) {
-        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (daemon_end, client_end) = UnixStream::pair().unwrap();
         let me = nix::unistd::geteuid().as_raw();
-        (Client::admit(ours, &[me]).unwrap(), theirs)
+        (Client::admit(daemon_end, &[me]).unwrap(), client_end)
     }
 
     #[test]

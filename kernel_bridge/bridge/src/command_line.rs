@@ -53,7 +53,7 @@ pub enum Command {
         /// Its socket.
         socket: String,
     },
-    /// Report what the machine lacks.
+    /// Report the machine's missing requirements.
     Check,
     /// Remove what killed bridges left.
     Clean,
@@ -137,31 +137,31 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
     while let Some(flag) = arguments.next() {
         match flag {
             "--policy" => {
-                let given = value(flag, arguments.next())?;
+                let text = value(flag, arguments.next())?;
                 let (name, folder) =
-                    given.split_once('=').ok_or_else(|| format!("--policy {given}: must be NAME=FOLDER"))?;
+                    text.split_once('=').ok_or_else(|| format!("--policy {text}: must be NAME=FOLDER"))?;
                 run.schemes.push((name.to_owned(), Decider::Policy(folder.into())));
             }
             "--scheme" => {
-                let given = value(flag, arguments.next())?;
+                let text = value(flag, arguments.next())?;
                 let (name, scheme) =
-                    given.split_once('=').ok_or_else(|| format!("--scheme {given}: must be NAME=SCHEME"))?;
+                    text.split_once('=').ok_or_else(|| format!("--scheme {text}: must be NAME=SCHEME"))?;
                 if !ack_driven::NAMES.contains(&scheme) {
-                    return Err(format!("--scheme {given}: must be one of {}", ack_driven::NAMES.join(", ")));
+                    return Err(format!("--scheme {text}: must be one of {}", ack_driven::NAMES.join(", ")));
                 }
                 run.schemes.push((name.to_owned(), Decider::Scheme(scheme.to_owned())));
             }
             "--seed" => {
-                let given = value(flag, arguments.next())?;
-                run.seed = given.parse().map_err(|_| format!("--seed {given}: must be a whole number"))?;
+                let text = value(flag, arguments.next())?;
+                run.seed = text.parse().map_err(|_| format!("--seed {text}: must be a whole number"))?;
             }
             "--offer" => {
-                let given = value(flag, arguments.next())?;
-                let offered = match given.split_once('=') {
-                    None => (given.to_owned(), Decider::Offered),
+                let text = value(flag, arguments.next())?;
+                let offered = match text.split_once('=') {
+                    None => (text.to_owned(), Decider::Offered),
                     Some((name, agent)) => {
                         let spec =
-                            AgentSpec::by_name(agent).map_err(|error| format!("--offer {given}: {error}"))?;
+                            AgentSpec::by_name(agent).map_err(|error| format!("--offer {text}: {error}"))?;
                         (name.to_owned(), Decider::OfferedTo(spec))
                     }
                 };
@@ -172,11 +172,10 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
             }
             "--satcp" => run.schemes.push((value(flag, arguments.next())?.to_owned(), Decider::SaTcp)),
             "--interval-ms" => {
-                let given = value(flag, arguments.next())?;
-                let ms: f64 =
-                    given.parse().map_err(|_| format!("--interval-ms {given}: must be a number"))?;
+                let text = value(flag, arguments.next())?;
+                let ms: f64 = text.parse().map_err(|_| format!("--interval-ms {text}: must be a number"))?;
                 if !(1.0..=10_000.0).contains(&ms) {
-                    return Err(format!("--interval-ms {given}: must be within 1 and 10000"));
+                    return Err(format!("--interval-ms {text}: must be within 1 and 10000"));
                 }
                 run.interval_us = (ms * 1_000.0).round() as u64;
             }
@@ -208,8 +207,8 @@ const fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')
 }
 
-fn value<'a>(flag: &str, given: Option<&'a str>) -> Result<&'a str, String> {
-    given.filter(|value| !value.is_empty()).ok_or_else(|| format!("{flag}: needs a value"))
+fn value<'a>(flag: &str, argument: Option<&'a str>) -> Result<&'a str, String> {
+    argument.filter(|value| !value.is_empty()).ok_or_else(|| format!("{flag}: needs a value"))
 }
 
 #[cfg(test)]

@@ -205,8 +205,8 @@ impl Daemon {
             Request::Flows => client.send(&Message::Flows { flows: self.flows(None) }),
             Request::Subscribe { scheme: name, interval_ms } => {
                 let index = self.schemes.iter().position(|scheme| scheme.name == name).ok_or_else(|| {
-                    let known = self.schemes.iter().map(|scheme| scheme.name.as_str()).collect::<Vec<_>>();
-                    format!("subscribe: scheme: no scheme {name:?} (there are: {})", known.join(", "))
+                    let names = self.schemes.iter().map(|scheme| scheme.name.as_str()).collect::<Vec<_>>();
+                    format!("subscribe: scheme: no scheme {name:?} (there are: {})", names.join(", "))
                 })?;
                 let Scheme { service, registered, .. } = &mut self.schemes[index];
                 if let Some(ms) = interval_ms {

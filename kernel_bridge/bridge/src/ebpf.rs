@@ -120,10 +120,10 @@ pub fn load(program: Program, name: &str, settings: &Settings, tie: Tie) -> Resu
     if name.is_empty() || name.len() > MAX_NAME {
         return Err(format!("{name}: a congestion control's name has 1 to {MAX_NAME} bytes"));
     }
-    let said = said::listen();
-    let failed = |what: &str, error: libbpf_rs::Error| {
-        let detail = said.last().map(|line| format!(" ({line})")).unwrap_or_default();
-        format!("{name}: {what}: {error:#}{detail}")
+    let log = libbpf_log::listen();
+    let failed = |step: &str, error: libbpf_rs::Error| {
+        let detail = log.last().map(|line| format!(" ({line})")).unwrap_or_default();
+        format!("{name}: {step}: {error:#}{detail}")
     };
     let mut open =
         ObjectBuilder::default().open_memory(program.bytes()).map_err(|error| failed("not opened", error))?;
@@ -139,15 +139,15 @@ pub fn load(program: Program, name: &str, settings: &Settings, tie: Tie) -> Resu
     };
     let acks = if settings.tells_acks {
         let ring = find(&mut object, "acks")?;
-        let heard = Arc::new(Mutex::new(Vec::with_capacity(4096)));
+        let records = Arc::new(Mutex::new(Vec::with_capacity(4096)));
         let mut builder = libbpf_rs::RingBufferBuilder::new();
-        let hears = Arc::clone(&heard);
-        let hear = move |bytes: &[u8]| {
-            hears.lock().unwrap_or_else(PoisonError::into_inner).extend(AckRecord::from_bytes(bytes));
+        let sink = Arc::clone(&records);
+        let receive = move |bytes: &[u8]| {
+            sink.lock().unwrap_or_else(PoisonError::into_inner).extend(AckRecord::from_bytes(bytes));
             0
         };
-        builder.add(&ring, hear).map_err(|error| failed("ring buffer", error))?;
-        Some((builder.build().map_err(|error| failed("ring buffer", error))?, heard))
+        builder.add(&ring, receive).map_err(|error| failed("ring buffer", error))?;
+        Some((builder.build().map_err(|error| failed("ring buffer", error))?, records))
     } else {
         None
     };
@@ -166,9 +166,9 @@ impl Loaded {
 
     /// Register the scheme, so that connections can choose it. Fails if the name is taken.
     pub fn register(mut self) -> Result<Registered, String> {
-        let said = said::listen();
+        let log = libbpf_log::listen();
         let link = find(&mut self.object, SCHEME_MAP)?.attach_struct_ops().map_err(|error| {
-            let detail = said.last().map(|line| format!(" ({line})")).unwrap_or_default();
+            let detail = log.last().map(|line| format!(" ({line})")).unwrap_or_default();
             format!("{}: the kernel did not register the scheme: {error:#}{detail}", self.name)
         })?;
         let Self { slots, changes, acks, object, .. } = self;
@@ -301,7 +301,7 @@ impl Drop for Mapping {
 }
 
 /// Collect libbpf's messages for our one-line errors, instead of printing them.
-mod said {
+mod libbpf_log {
     use super::{PrintLevel, fmt};
     use std::sync::Mutex;
 

@@ -1,8 +1,8 @@
 //! A second process that removes the schemes when the daemon ends, even when the daemon is killed.
 //!
-//! Before Linux 6.4, writing to its map registers an eBPF congestion control, which stays until somebody
-//! deletes the map's element: a killed daemon would leave it behind. The guardian holds only the maps and
-//! one end of a socket pair. The daemon holds the other, so reading yields end-of-file when it ends.
+//! Before Linux 6.4, writing to its map registers an eBPF congestion control. It stays until a process deletes the map's
+//! element, so a killed daemon would leave it behind. The guardian holds only the maps and one end of a socket pair.
+//! The daemon holds the other end, so the guardian reads end-of-file when the daemon ends.
 
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -61,7 +61,7 @@ fn guard(watched: RawFd, mut ready: UnixStream, maps: &[RawFd], user: (Uid, Gid)
     // Deleting needs only the map: bpf(2) checks capabilities when maps and programs are created.
     let _ = privileges::drop_to(user);
     let mut byte = 0_u8;
-    // SAFETY: one byte of our own.
+    // SAFETY: `byte` is a local of that length.
     while unsafe { libc::read(watched, (&raw mut byte).cast(), 1) } > 0 {}
     for &map in maps {
         let key = 0_u32;
@@ -71,11 +71,11 @@ fn guard(watched: RawFd, mut ready: UnixStream, maps: &[RawFd], user: (Uid, Gid)
 }
 
 /// Close every other descriptor, so that the guardian keeps none of the daemon's sockets open.
-fn keep_only(kept: &[RawFd]) {
-    let mut kept = kept.to_vec();
-    kept.sort_unstable();
+fn keep_only(descriptors: &[RawFd]) {
+    let mut descriptors = descriptors.to_vec();
+    descriptors.sort_unstable();
     let mut first = 0;
-    for fd in kept.into_iter().chain([RawFd::MAX]) {
+    for fd in descriptors.into_iter().chain([RawFd::MAX]) {
         if first < fd {
             // SAFETY: no value of this process uses them from now on.
             let _ = unsafe { libc::close_range(first as libc::c_uint, (fd - 1) as libc::c_uint, 0) };

@@ -41,10 +41,10 @@ impl Latency {
     #[must_use]
     pub fn quantile_us(&self, quantile: f64) -> u64 {
         let wanted = (quantile * self.total as f64).ceil() as u64;
-        let mut seen = 0;
+        let mut count_below = 0;
         for (bucket, count) in self.counts.iter().enumerate() {
-            seen += count;
-            if seen >= wanted && seen > 0 {
+            count_below += count;
+            if count_below >= wanted && count_below > 0 {
                 return Self::upper_end(bucket).min(self.max_us);
             }
         }
@@ -78,8 +78,8 @@ mod tests {
         let mut latency = Latency::default();
         (1..=10_000).for_each(|us| latency.add(us));
         for (quantile, exact) in [(0.5, 5_000), (0.99, 9_900), (1.0, 10_000)] {
-            let found = latency.quantile_us(quantile);
-            assert!((exact..=exact + exact / 16).contains(&found), "{quantile}: {found}");
+            let measured = latency.quantile_us(quantile);
+            assert!((exact..=exact + exact / 16).contains(&measured), "{quantile}: {measured}");
         }
         assert_eq!((latency.count(), latency.max_us()), (10_000, 10_000));
     }

@@ -1,4 +1,4 @@
-//! Give up root after loading, and ask for real-time priority before.
+//! Drop root after loading, and request real-time priority before.
 
 use nix::errno::Errno;
 use nix::libc;
@@ -12,19 +12,19 @@ const REALTIME_PRIORITY: i32 = 20;
 /// The unprivileged user of most systems.
 const NOBODY: u32 = 65_534;
 
-/// Return the user to become: the one asked for, else the one who called sudo, else nobody.
-pub fn user(asked: Option<&str>, sudo_uid: Option<&str>) -> Result<(Uid, Gid), String> {
-    let Some(asked) = asked.or(sudo_uid) else {
+/// Return the user to become: the requested user, else the caller of sudo, else `nobody`.
+pub fn user(requested: Option<&str>, sudo_uid: Option<&str>) -> Result<(Uid, Gid), String> {
+    let Some(requested) = requested.or(sudo_uid) else {
         return Ok((Uid::from_raw(NOBODY), Gid::from_raw(NOBODY)));
     };
-    let found = match asked.parse() {
+    let user_entry = match requested.parse() {
         Ok(uid) => User::from_uid(Uid::from_raw(uid)),
-        Err(_) => User::from_name(asked),
+        Err(_) => User::from_name(requested),
     };
-    match (found, asked.parse()) {
+    match (user_entry, requested.parse()) {
         (Ok(Some(user)), _) => Ok((user.uid, user.gid)),
         (Ok(None), Ok(uid)) => Ok((Uid::from_raw(uid), Gid::from_raw(uid))),
-        _ => Err(format!("--user {asked}: no such user")),
+        _ => Err(format!("--user {requested}: no such user")),
     }
 }
 

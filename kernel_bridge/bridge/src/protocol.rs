@@ -133,7 +133,7 @@ impl Message<'_> {
 pub struct SchemeStatus {
     /// Its name for `TCP_CONGESTION`.
     pub scheme: String,
-    /// What decides: policy, offered, scheme or program.
+    /// The decider: policy, offered, scheme or program.
     pub controller: &'static str,
     /// Length of a monitor interval, in ms.
     pub interval_ms: f64,
@@ -178,7 +178,7 @@ pub struct FlowStatus {
     pub uid: u32,
     /// `CLOCK_MONOTONIC` when it opened, in µs: the origin of time in its reports.
     pub opened_us: u64,
-    /// What sets the window: held, steered, fallen_back or its_own.
+    /// The window's source: held, steered, fallen_back or its_own.
     pub mode: &'static str,
     /// Congestion window, in packets.
     pub cwnd: u32,

@@ -14,7 +14,7 @@ use crate::{ack_driven, check, clients, ebpf, guardian, privileges};
 /// Serve until a signal ends the process. Prints one line when flows may use the schemes.
 pub fn serve(run: &Run) -> Result<(), String> {
     if let Some(need) = check::needs().into_iter().find(|need| need.lack.is_some()) {
-        return Err(format!("{}: {}", need.what, need.lack.unwrap_or_default()));
+        return Err(format!("{}: {}", need.name, need.lack.unwrap_or_default()));
     }
     let parent = nix::unistd::getppid();
     let user = privileges::user(run.user.as_deref(), std::env::var("SUDO_UID").ok().as_deref())?;

@@ -194,8 +194,8 @@ impl Service {
     pub fn scan(&mut self, slots: &Slots, now_us: u64, events: &mut Vec<Event>) {
         for slot in 0..SLOTS {
             let Some(flow) = slots.flow(slot) else { continue };
-            let known = self.flows[slot].as_ref().map(|tracked| tracked.generation);
-            if known.is_some_and(|generation| generation != flow.generation) {
+            let generation = self.flows[slot].as_ref().map(|tracked| tracked.generation);
+            if generation.is_some_and(|generation| generation != flow.generation) {
                 self.close(slot, &flow, events);
             }
             if flow.is_open() && self.flows[slot].is_none() {
@@ -257,7 +257,7 @@ impl Service {
         self.deadlines_us.iter().copied().min().map(|us| us.min(self.listen_us)).filter(|us| *us != NEVER)
     }
 
-    /// Pass ACK records to the flows' schemes of `core/cc` and command what they want.
+    /// Pass ACK records to the flows' schemes of `core/cc` and command their desired windows.
     pub fn hear(&mut self, slots: &mut Slots, records: &[AckRecord], clock: &mut impl FnMut() -> u64) {
         let now_us = clock();
         let due = self.listen_us <= now_us;
@@ -289,7 +289,7 @@ impl Service {
         }
     }
 
-    /// Command what a scheme of `core/cc` wants.
+    /// Command the desired window of a scheme of `core/cc`.
     fn steer(&mut self, slots: &mut Slots, slot: usize, (cwnd, pacing_rate): (u32, u64), now_us: u64) {
         let Some(tracked) = &mut self.flows[slot] else { return };
         let command = Command {

@@ -462,6 +462,6 @@ fn beyond_its_known_ranges_a_policy_gives_the_flow_to_cubic_and_that_is_no_fault
     kernel.write(0, Flow { generation: 2, fallbacks: 2, ..flow });
     scan(&mut service, &slots, OPENED_US + 200 * INTERVAL_US);
     assert_eq!(service.punctuality().fallbacks, 1);
-    let given: Vec<_> = service.fallen().map(|fallen| (fallen.remote, fallen.fallbacks)).collect();
-    assert_eq!(given, [(flow.remote(), 1)]);
+    let fallbacks: Vec<_> = service.fallen().map(|fallen| (fallen.remote, fallen.fallbacks)).collect();
+    assert_eq!(fallbacks, [(flow.remote(), 1)]);
 }

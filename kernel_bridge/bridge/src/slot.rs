@@ -178,7 +178,7 @@ impl Slots {
     ///
     /// # Safety
     /// The pointers lead to [`SLOTS`] flows and [`SLOTS`] + 1 commands, valid and in place as long as `memory`
-    /// lives. Nobody else writes the commands, and a writer of a flow keeps its sequence odd meanwhile.
+    /// lives. No other writer exists for the commands, and a writer of a flow keeps its sequence odd meanwhile.
     pub unsafe fn new(flows: NonNull<Flow>, commands: NonNull<Command>, memory: Box<dyn Any>) -> Self {
         Self { flows, commands, _memory: memory }
     }
@@ -224,7 +224,7 @@ impl Slots {
         before + 2
     }
 
-    /// Set how long new flows wait for their first command, in µs; 0 if nobody gives commands.
+    /// Set how long new flows wait for their first command, in µs; 0 without commands.
     pub fn set_first_patience_us(&mut self, patience_us: u64) {
         // SAFETY: in bounds, by the contract of `new`: one command more than slots.
         let place = unsafe { self.commands.add(SLOTS) };

@@ -6,8 +6,8 @@ use std::fs;
 fn fields(file: &str, opening: &str, parse: fn(&str) -> Option<(String, String)>) -> Vec<(String, String)> {
     let path = format!("{}/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(&path).unwrap();
-    let (_, rest) = text.split_once(opening).unwrap_or_else(|| panic!("{path}: has no {opening:?}"));
-    let (body, _) = rest.split_once("\n}").unwrap();
+    let (_, after_opening) = text.split_once(opening).unwrap_or_else(|| panic!("{path}: has no {opening:?}"));
+    let (body, _) = after_opening.split_once("\n}").unwrap();
     body.lines().filter_map(parse).collect()
 }
 
@@ -37,8 +37,8 @@ fn shared_structures_have_the_same_fields_on_both_sides() {
         ("bpf/flow.h", "struct command {", "src/slot.rs", "pub struct Command {"),
         ("bpf/ack.h", "struct ack_record {", "src/ack_record.rs", "pub struct AckRecord {"),
     ] {
-        let ours = fields(source, rust, rust_field);
-        assert!(ours.len() > 5, "{source}: {rust}");
-        assert_eq!(fields(header, c, c_field), ours, "{c}");
+        let rust_fields = fields(source, rust, rust_field);
+        assert!(rust_fields.len() > 5, "{source}: {rust}");
+        assert_eq!(fields(header, c, c_field), rust_fields, "{c}");
     }
 }

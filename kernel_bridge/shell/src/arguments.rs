@@ -151,9 +151,9 @@ fn parse_words(mut parser: Parser) -> Result<Request, lexopt::Error> {
     };
     loop {
         // All words after `--` belong to the command, even those that look like options.
-        if let Some(rest) = parser.try_raw_args() {
-            if rest.peek().is_some_and(|word| word == "--") {
-                arguments.command = rest.skip(1).collect();
+        if let Some(words) = parser.try_raw_args() {
+            if words.peek().is_some_and(|word| word == "--") {
+                arguments.command = words.skip(1).collect();
                 break;
             }
         }

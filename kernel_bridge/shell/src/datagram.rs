@@ -201,13 +201,13 @@ mod tests {
     fn flows_are_told_apart_by_their_ports_but_fragments_are_not() {
         let pool = Pool::of(1);
         let flow = |packet: &[u8]| datagram(&pool, packet).flow();
-        let (one, other) = (header(0, 0x1000_0050), header(0, 0x1001_0050));
-        assert_ne!(flow(&one), flow(&other));
+        let (first, second) = (header(0, 0x1000_0050), header(0, 0x1001_0050));
+        assert_ne!(flow(&first), flow(&second));
         let fragment = |mut packet: Vec<u8>| {
             packet[6] = 0x20;
             packet
         };
-        assert_eq!(flow(&fragment(one)), flow(&fragment(other)));
+        assert_eq!(flow(&fragment(first)), flow(&fragment(second)));
     }
 
     #[test]

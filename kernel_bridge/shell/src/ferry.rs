@@ -14,9 +14,9 @@ use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::datagram::{Datagram, Pool};
 use crate::interface::Tun;
-use crate::journal::{Journal, What};
+use crate::journal::{Event, Journal};
 use crate::lateness::Lateness;
-use crate::rest::Rest;
+use crate::sleep_debt::SleepDebt;
 
 /// Packets read from one device before due packets are delivered again.
 const BATCH: usize = 32;
@@ -89,7 +89,7 @@ impl<'a> Way<'a> {
                     journal.note(
                         at,
                         self.direction,
-                        What::Left { bytes, after: at - packet.offered_at, late },
+                        Event::Left { bytes, after: at - packet.offered_at, late },
                     );
                 }
                 if self.to.write(packet.contents()).is_err() {
@@ -121,7 +121,7 @@ impl<'a> Way<'a> {
                 continue;
             }
             if let Some(journal) = journal {
-                journal.note(now, self.direction, What::Came(bytes as u16));
+                journal.note(now, self.direction, Event::Came(bytes as u16));
             }
             let offer = self.link.offer(packet, now);
             if journal.is_some() && (offer == Offer::Dropped || self.link.next_event() <= now) {
@@ -137,10 +137,10 @@ impl<'a> Way<'a> {
         let (dropped, lost) = std::mem::replace(&mut self.noted, (stats.dropped, stats.lost));
         let Some(journal) = journal else { return };
         if stats.dropped > dropped {
-            journal.note(now, self.direction, What::Dropped(stats.dropped - dropped));
+            journal.note(now, self.direction, Event::Dropped(stats.dropped - dropped));
         }
         if stats.lost > lost {
-            journal.note(now, self.direction, What::Lost(stats.lost - lost));
+            journal.note(now, self.direction, Event::Lost(stats.lost - lost));
         }
     }
 
@@ -193,7 +193,7 @@ pub fn carry(
     let mut more = false;
     let mut last = NEVER;
     let mut quiet = false;
-    let mut rest = Rest::default();
+    let mut debt = SleepDebt::default();
     loop {
         let now = clock.now();
         uplink.deliver(now, clock, journal);
@@ -205,11 +205,11 @@ pub fn carry(
             return Ok(Carried { uplink, downlink, duration: now });
         }
         let now = clock.now();
-        rest.was_awake(now);
+        debt.was_awake(now);
         let wait = match (more, drained) {
             (true, _) => Some(0),
             (_, true) => Some(QUIET),
-            _ => alarm.sleep(due.min(last), now, rest.is_owed()),
+            _ => alarm.sleep(due.min(last), now, debt.is_owed()),
         };
         let mut sources = [
             PollFd::new(uplink.from.as_fd(), PollFlags::POLLIN),
@@ -224,7 +224,7 @@ pub fn carry(
         }
         let awake = clock.now();
         if sleeps {
-            rest.was_asleep(awake);
+            debt.was_asleep(awake);
         }
         // The packet that ended the sleep arrived before this process woke up.
         let came = if sleeps { awake.saturating_sub(alarm.latency()).max(now) } else { awake };

@@ -103,9 +103,9 @@ impl Control {
         Ok(Self(socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?))
     }
 
-    fn set(&self, what: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+    fn set(&self, operation: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
         // SAFETY: all requests used here read or write one ifreq, which lives until the call returns.
-        check(unsafe { libc::ioctl(self.0.as_raw_fd(), what, request) })
+        check(unsafe { libc::ioctl(self.0.as_raw_fd(), operation, request) })
     }
 
     fn turn_on(&self, name: &str) -> io::Result<()> {

@@ -18,7 +18,7 @@ const FLUSH: Nanos = 250_000_000;
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum Event {
     /// A packet of this many bytes arrived.
     Came(u16),
     /// A packet left.
@@ -41,7 +41,7 @@ pub struct Note {
     /// Time since the link started.
     pub at: Nanos,
     pub direction: Direction,
-    pub what: What,
+    pub event: Event,
 }
 
 /// Collects notes and writes them in batches.
@@ -81,8 +81,8 @@ impl Journal {
     }
 
     #[inline]
-    pub fn note(&mut self, at: Nanos, direction: Direction, what: What) {
-        self.batch.push(Note { at, direction, what });
+    pub fn note(&mut self, at: Nanos, direction: Direction, event: Event) {
+        self.batch.push(Note { at, direction, event });
         if self.batch.len() == BATCH {
             self.pass_on();
         }
@@ -121,13 +121,13 @@ fn write_line(out: &mut impl Write, note: &Note) -> io::Result<()> {
         Direction::Downlink => 'd',
     };
     let at = Millis(note.at);
-    match note.what {
-        What::Came(bytes) => writeln!(out, "{at} {way} + {bytes}"),
-        What::Left { bytes, after, late } => {
+    match note.event {
+        Event::Came(bytes) => writeln!(out, "{at} {way} + {bytes}"),
+        Event::Left { bytes, after, late } => {
             writeln!(out, "{at} {way} - {bytes} {} {}", Millis(after), Millis(late))
         }
-        What::Dropped(packets) => writeln!(out, "{at} {way} d {packets}"),
-        What::Lost(packets) => writeln!(out, "{at} {way} l {packets}"),
+        Event::Dropped(packets) => writeln!(out, "{at} {way} d {packets}"),
+        Event::Lost(packets) => writeln!(out, "{at} {way} l {packets}"),
     }
 }
 
@@ -148,12 +148,12 @@ mod tests {
     fn a_log_has_its_header_a_line_an_event_and_its_footer() {
         let path = std::env::temp_dir().join(format!("mm-leo-journal-{}", std::process::id()));
         let mut journal = Journal::begin(File::create(&path).unwrap(), "{}".to_owned());
-        journal.note(1, Direction::Uplink, What::Came(1500));
-        let left = What::Left { bytes: 1500, after: 25_000_000, late: 1_234 };
-        journal.note(25_000_001, Direction::Uplink, left);
-        journal.note(30_000_000, Direction::Downlink, What::Dropped(2));
+        journal.note(1, Direction::Uplink, Event::Came(1500));
+        let departure = Event::Left { bytes: 1500, after: 25_000_000, late: 1_234 };
+        journal.note(25_000_001, Direction::Uplink, departure);
+        journal.note(30_000_000, Direction::Downlink, Event::Dropped(2));
         journal.keep_up(30_000_001 + FLUSH);
-        journal.note(31_000_000, Direction::Downlink, What::Lost(1));
+        journal.note(31_000_000, Direction::Downlink, Event::Lost(1));
         journal.end(&["valid: yes".to_owned()]).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();

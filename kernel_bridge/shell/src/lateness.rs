@@ -39,10 +39,10 @@ impl Lateness {
     /// Return the smallest bucket bound that `share` of all packets do not exceed; 0 without packets.
     pub fn percentile(&self, share: f64) -> Nanos {
         let wanted = (share * self.packets as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
+        let mut count_below = 0;
         for (index, count) in self.counts.iter().enumerate() {
-            seen += count;
-            if seen >= wanted {
+            count_below += count;
+            if count_below >= wanted {
                 return last_of(index).min(self.max);
             }
         }

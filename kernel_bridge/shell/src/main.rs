@@ -16,9 +16,9 @@ mod lateness;
 mod masquerade;
 mod overruns;
 mod report;
-mod rest;
 mod session;
 mod shell;
+mod sleep_debt;
 
 use std::io::Write;
 use std::process::ExitCode;

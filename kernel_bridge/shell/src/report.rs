@@ -15,7 +15,7 @@ const VERSION: u64 = 1;
 /// The percentile of lateness that `--max-late-ms` bounds.
 const SHARE: f64 = 0.99;
 
-/// Return what is known before the first packet.
+/// Return the report's fields before the first packet.
 pub fn header(arguments: &Arguments, links: [&Link<Datagram>; 2], clock: &Clock, realtime: bool) -> Value {
     let words: Vec<_> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let [uplink, downlink] = links.map(|link| {

@@ -140,11 +140,11 @@ fn supervise(wait: &OwnedFd, command: &[CString], environment: &[CString], user:
 
 /// Wait for every child that has ended; return the status of `command` if it is among them.
 fn collect(command: Pid) -> Option<u8> {
-    let mut found = None;
+    let mut exit_status = None;
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            Ok(status) if status.pid() == Some(command) => found = found.or(status_of(status)),
-            Ok(WaitStatus::StillAlive) | Err(_) => return found,
+            Ok(status) if status.pid() == Some(command) => exit_status = exit_status.or(status_of(status)),
+            Ok(WaitStatus::StillAlive) | Err(_) => return exit_status,
             Ok(_) => {}
         }
     }

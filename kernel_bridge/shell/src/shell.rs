@@ -121,12 +121,12 @@ fn base() -> Option<Ipv4Addr> {
 
 /// Return this shell's part of the prompt, in the style of mahimahi's shells.
 fn prompt(arguments: &Arguments) -> OsString {
-    let what = match &arguments.path {
+    let path_name = match &arguments.path {
         Path::Traced(file) => file.file_name().unwrap_or_default().to_owned(),
         Path::Static(delay) => format!("{} ms", *delay as f64 / 1e6).into(),
     };
     let mut prompt = OsString::from("[leo ");
-    prompt.push(what);
+    prompt.push(path_name);
     prompt.push("] ");
     prompt
 }
@@ -169,7 +169,7 @@ fn masquerade(outer: &Tun, source: Ipv4Addr) -> Option<Masquerade> {
 
 /// Create the end in a new network namespace, which this process enters.
 fn inner_device(local: Ipv4Addr, peer: Ipv4Addr) -> Result<Tun, String> {
-    let named = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+    let named = |subject: &'static str| move |error: io::Error| format!("{subject}: {error}");
     unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("a network namespace: {error}"))?;
     turn_on_loopback().map_err(named("lo"))?;
     let inner = Tun::create(INNER).map_err(named(INNER))?;

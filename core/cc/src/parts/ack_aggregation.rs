@@ -1,5 +1,5 @@
-//! ACK aggregation (Linux's bbr_update_ack_aggregation): how much more is acknowledged at once than the bandwidth
-//! explains. The window must allow for it, or a path that aggregates ACKs starves the sender.
+//! ACK aggregation (Linux's bbr_update_ack_aggregation): the excess of acknowledged packets over the bandwidth's. The
+//! window must include it, or a path that aggregates ACKs starves the sender.
 
 use crate::{Ack, Nanos};
 

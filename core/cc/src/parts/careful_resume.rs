@@ -58,7 +58,7 @@ impl CarefulResume {
         self.saved.window / 2
     }
 
-    /// Take an ACK. Return whether the window may grow by it.
+    /// Process an ACK. Return whether the window may grow by it.
     pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) -> bool {
         self.next = ack.next;
         match self.phase {
@@ -66,7 +66,7 @@ impl CarefulResume {
             Phase::Reconnaissance => self.reconnoitre(window, ack),
             Phase::Unvalidated { first, since } => {
                 self.pipe = self.pipe.saturating_add(ack.delivered);
-                // All is sent, the first of it is acknowledged, or an RTT is over.
+                // The window is full, its first packet is acknowledged, or an RTT is over.
                 let flight = ack.prior_in_flight;
                 if flight >= window.packets || ack.una > first || ack.now > since.saturating_add(self.rtt) {
                     self.leave_unvalidated(window, flight, ack.next);
@@ -108,7 +108,7 @@ impl CarefulResume {
         }
     }
 
-    /// "Check flight_size": validate what was sent, unless the sender had no more than before the jump.
+    /// "Check flight_size": validate the packets in flight, unless they are no more than before the jump.
     fn leave_unvalidated(&mut self, window: &mut Window, flight: u32, next: u64) {
         if flight < INITIAL_WINDOW || flight <= self.pipe {
             window.packets = self.pipe.max(INITIAL_WINDOW);
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(window.packets, 10);
         assert!(!resume.on_ack(&mut window, &ack(10, 20, 10)));
         assert_eq!((window.packets, resume.pacing_rate()), (500, Some(500 * 1448 * 10)));
-        // ACKs of what was sent before leave the window as it is, and count in PipeSize: 10 and 9 more.
+        // ACKs of earlier packets leave the window unchanged and count in PipeSize: 10 and 9 more.
         assert!((12..=20).all(|una| !resume.on_ack(&mut window, &ack(una, 300, 280))));
         assert_eq!((window.packets, resume.pipe), (500, 19));
         // The first unvalidated packet is acknowledged: the flight was 480 packets.

@@ -4,11 +4,11 @@ use crate::{Ack, MILLISECOND, Nanos};
 
 /// HyStart ignores smaller windows (Linux's hystart_low_window).
 const LOW_WINDOW: u32 = 16;
-/// RTT samples that determine a round's delay (RFC 9406 §4.3: N_RTT_SAMPLE).
-const MIN_SAMPLES: u32 = 8;
-/// Bounds of the delay increase that ends slow start (RFC 9406 §4.3: MIN_RTT_THRESH and MAX_RTT_THRESH).
-const DELAY_MIN: Nanos = 4 * MILLISECOND;
-const DELAY_MAX: Nanos = 16 * MILLISECOND;
+/// RTT samples that determine a round's delay (RFC 9406 §4.3).
+const N_RTT_SAMPLE: u32 = 8;
+/// Bounds of the delay increase that ends slow start (RFC 9406 §4.3).
+const MIN_RTT_THRESH: Nanos = 4 * MILLISECOND;
+const MAX_RTT_THRESH: Nanos = 16 * MILLISECOND;
 /// ACKs at most this far apart belong to one train (Linux's hystart_ack_delta).
 const ACK_GAP: Nanos = 2 * MILLISECOND;
 
@@ -35,7 +35,7 @@ pub struct HyStart {
     last_ack: Nanos,
     round_rtt: Nanos,
     samples: u32,
-    found: bool,
+    has_exited: bool,
     started: bool,
 }
 
@@ -45,8 +45,9 @@ impl HyStart {
         Self { detect, ..Self::default() }
     }
 
-    /// Note that packets are paced from now on, so trains of ACKs are longer (Linux's hystart_update: "Pacing might have
-    /// delayed packets up to RTT/2 during slow start").
+    /// Expect longer trains of ACKs, because packets are paced from now on.
+    ///
+    /// Linux's hystart_update: "Pacing might have delayed packets up to RTT/2 during slow start".
     pub const fn pace(&mut self) {
         self.paced = true;
     }
@@ -56,7 +57,7 @@ impl HyStart {
         *self = Self::detecting(self.detect);
     }
 
-    /// Take an ACK during slow start; return whether slow start should end.
+    /// Process an ACK during slow start; return whether slow start should end.
     pub fn exits(&mut self, ack: &Ack, window: u32) -> bool {
         if !self.started || ack.una > self.round_end {
             self.started = true;
@@ -66,7 +67,7 @@ impl HyStart {
             self.round_rtt = Nanos::MAX;
             self.samples = 0;
         }
-        if self.found || window < LOW_WINDOW {
+        if self.has_exited || window < LOW_WINDOW {
             return false;
         }
         let min_rtt = ack.min_rtt;
@@ -74,21 +75,23 @@ impl HyStart {
         // as the one-way delay, the pipe is full.
         if self.detect != Detect::Delay && ack.now.saturating_sub(self.last_ack) <= ACK_GAP {
             self.last_ack = ack.now;
-            let full = if self.paced { min_rtt } else { min_rtt / 2 };
-            if ack.now - self.round_start > full {
-                self.found = true;
+            let full_train = if self.paced { min_rtt } else { min_rtt / 2 };
+            if ack.now - self.round_start > full_train {
+                self.has_exited = true;
             }
         }
         // Delay increase: the round's smallest RTT exceeds the path's.
         if let Some(rtt) = ack.rtt.filter(|_| self.detect != Detect::Train) {
             self.round_rtt = self.round_rtt.min(rtt);
-            if self.samples < MIN_SAMPLES {
+            if self.samples < N_RTT_SAMPLE {
                 self.samples += 1;
-            } else if self.round_rtt > min_rtt.saturating_add((min_rtt / 8).clamp(DELAY_MIN, DELAY_MAX)) {
-                self.found = true;
+            } else if self.round_rtt
+                > min_rtt.saturating_add((min_rtt / 8).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH))
+            {
+                self.has_exited = true;
             }
         }
-        self.found
+        self.has_exited
     }
 }
 

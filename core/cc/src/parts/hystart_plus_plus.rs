@@ -2,14 +2,14 @@
 
 use crate::{Ack, MILLISECOND, Nanos};
 
-/// RFC 9406 §4.3: MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR, N_RTT_SAMPLE, CSS_GROWTH_DIVISOR, CSS_ROUNDS and L.
-const THRESHOLD_MIN: Nanos = 4 * MILLISECOND;
-const THRESHOLD_MAX: Nanos = 16 * MILLISECOND;
-const RTT_DIVISOR: Nanos = 8;
-const SAMPLES: u32 = 8;
-const GROWTH_DIVISOR: u32 = 4;
-const CONSERVATIVE_ROUNDS: u32 = 5;
-const LIMIT: u32 = 8;
+/// RFC 9406 §4.3.
+const MIN_RTT_THRESH: Nanos = 4 * MILLISECOND;
+const MAX_RTT_THRESH: Nanos = 16 * MILLISECOND;
+const MIN_RTT_DIVISOR: Nanos = 8;
+const N_RTT_SAMPLE: u32 = 8;
+const CSS_GROWTH_DIVISOR: u32 = 4;
+const CSS_ROUNDS: u32 = 5;
+const L: u32 = 8;
 
 /// The effect of an ACK on the window in slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,64 +24,72 @@ pub enum Growth {
 #[derive(Clone, Debug)]
 pub struct HyStartPlusPlus {
     round_end: u64,
-    last_round: Nanos,
-    this_round: Nanos,
-    samples: u32,
+    last_round_min_rtt: Nanos,
+    current_round_min_rtt: Nanos,
+    rtt_sample_count: u32,
     /// cssBaselineMinRtt and the rounds that Conservative Slow Start has lasted.
-    conservative: Option<(Nanos, u32)>,
+    css: Option<(Nanos, u32)>,
     /// Packets acknowledged since the last growth in Conservative Slow Start.
     quarters: u32,
 }
 
 impl Default for HyStartPlusPlus {
     fn default() -> Self {
-        let (last_round, this_round) = (Nanos::MAX, Nanos::MAX);
-        Self { round_end: 0, last_round, this_round, samples: 0, conservative: None, quarters: 0 }
+        let (last_round_min_rtt, current_round_min_rtt) = (Nanos::MAX, Nanos::MAX);
+        Self {
+            round_end: 0,
+            last_round_min_rtt,
+            current_round_min_rtt,
+            rtt_sample_count: 0,
+            css: None,
+            quarters: 0,
+        }
     }
 }
 
 impl HyStartPlusPlus {
-    /// Take an ACK of `acked` packets in slow start.
+    /// Process an ACK of `acked` packets in slow start.
     pub fn grow(&mut self, ack: &Ack, acked: u32) -> Growth {
         if ack.una > self.round_end {
             self.round_end = ack.next;
-            self.last_round = self.this_round;
-            self.this_round = Nanos::MAX;
-            self.samples = 0;
-            if let Some((_, rounds)) = &mut self.conservative {
+            self.last_round_min_rtt = self.current_round_min_rtt;
+            self.current_round_min_rtt = Nanos::MAX;
+            self.rtt_sample_count = 0;
+            if let Some((_, rounds)) = &mut self.css {
                 *rounds += 1;
-                if *rounds >= CONSERVATIVE_ROUNDS {
+                if *rounds >= CSS_ROUNDS {
                     return Growth::Over;
                 }
             }
         }
         if let Some(rtt) = ack.rtt {
-            self.this_round = self.this_round.min(rtt);
-            self.samples += 1;
+            self.current_round_min_rtt = self.current_round_min_rtt.min(rtt);
+            self.rtt_sample_count += 1;
         }
-        if self.samples >= SAMPLES {
-            self.judge();
+        if self.rtt_sample_count >= N_RTT_SAMPLE {
+            self.update_css();
         }
-        let acked = acked.min(LIMIT);
-        if self.conservative.is_none() {
+        let acked = acked.min(L);
+        if self.css.is_none() {
             return Growth::By(acked);
         }
         self.quarters += acked;
-        let grown = self.quarters / GROWTH_DIVISOR;
-        self.quarters %= GROWTH_DIVISOR;
+        let grown = self.quarters / CSS_GROWTH_DIVISOR;
+        self.quarters %= CSS_GROWTH_DIVISOR;
         Growth::By(grown)
     }
 
     /// RFC 9406 §4.2: enter or leave Conservative Slow Start.
-    fn judge(&mut self) {
-        match self.conservative {
-            None if self.last_round != Nanos::MAX => {
-                let threshold = (self.last_round / RTT_DIVISOR).clamp(THRESHOLD_MIN, THRESHOLD_MAX);
-                if self.this_round >= self.last_round.saturating_add(threshold) {
-                    self.conservative = Some((self.this_round, 0));
+    fn update_css(&mut self) {
+        match self.css {
+            None if self.last_round_min_rtt != Nanos::MAX => {
+                let threshold =
+                    (self.last_round_min_rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
+                if self.current_round_min_rtt >= self.last_round_min_rtt.saturating_add(threshold) {
+                    self.css = Some((self.current_round_min_rtt, 0));
                 }
             }
-            Some((baseline, _)) if self.this_round < baseline => self.conservative = None,
+            Some((baseline, _)) if self.current_round_min_rtt < baseline => self.css = None,
             _ => {}
         }
     }

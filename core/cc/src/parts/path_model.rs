@@ -18,6 +18,6 @@ pub fn bdp_packets(bandwidth: f64, min_rtt: Nanos, gain: f64) -> u32 {
 }
 
 /// Packets in a burst: `pacing_rate` bytes per second for 2^-10 s, within these bounds.
-pub fn burst_packets(pacing_rate: f64, least: u32, most: u32) -> u32 {
-    ((pacing_rate / 1024.0 / f64::from(SEGMENT_BYTES)) as u32).clamp(least, most)
+pub fn burst_packets(pacing_rate: f64, min: u32, max: u32) -> u32 {
+    ((pacing_rate / 1024.0 / f64::from(SEGMENT_BYTES)) as u32).clamp(min, max)
 }

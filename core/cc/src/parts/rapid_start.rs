@@ -18,7 +18,7 @@ const SILENCE_FACTOR: f64 = LOSS_FACTOR;
 enum Phase {
     #[default]
     Growing,
-    /// The first recovery: the window, and what it may not fall below.
+    /// The first recovery: the window and its lower bound.
     Converging {
         window: f64,
         least: f64,
@@ -45,14 +45,14 @@ impl RapidStart {
         }
     }
 
-    /// Take an ACK; return by how many packets for each delivered the window may grow.
+    /// Process an ACK; return by how many packets for each delivered the window may grow.
     pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) -> u32 {
         self.srtt = ack.srtt;
-        if let Phase::Converging { window: wanted, least } = &mut self.phase {
+        if let Phase::Converging { window: target, least } = &mut self.phase {
             // cwnd -= ack_factor * bytes_newly_acked; cwnd -= loss_factor * bytes_newly_lost
-            *wanted -= ACK_FACTOR * f64::from(ack.delivered) + LOSS_FACTOR * f64::from(ack.lost);
-            *wanted = wanted.max(*least);
-            window.packets = *wanted as u32;
+            *target -= ACK_FACTOR * f64::from(ack.delivered) + LOSS_FACTOR * f64::from(ack.lost);
+            *target = target.max(*least);
+            window.packets = *target as u32;
             window.threshold = window.packets;
             return 0;
         }
@@ -82,24 +82,24 @@ impl RapidStart {
         Some(reduced as u32)
     }
 
-    /// End Rapid Start after the first recovery; return the window that it found, if this was it.
+    /// End Rapid Start after the first recovery; return its window if this was the first.
     pub fn on_recovered(&mut self) -> Option<f64> {
-        let found = match self.phase {
+        let window = match self.phase {
             Phase::Converging { window, .. } => Some(window),
             Phase::Growing | Phase::Over => None,
         };
-        if found.is_some() {
+        if window.is_some() {
             self.phase = Phase::Over;
         }
-        found
+        window
     }
 
-    /// A timeout ends it.
+    /// End Rapid Start after a timeout.
     pub const fn end(&mut self) {
         self.phase = Phase::Over;
     }
 
-    /// The full BDP, from the window that it ends with.
+    /// The full BDP, computed from the final window.
     pub fn full_bdp(window: f64) -> f64 {
         window / BETA
     }
@@ -159,9 +159,9 @@ mod tests {
             for _ in 0..99 {
                 start.on_ack(&mut window, &ack);
             }
-            let found = start.on_recovered().expect("the first recovery");
-            assert!((found - 70.0).abs() < 0.1, "{lost}: {found}");
-            assert!((RapidStart::full_bdp(found) - 100.0).abs() < 0.2);
+            let window = start.on_recovered().expect("the first recovery");
+            assert!((window - 70.0).abs() < 0.1, "{lost}: {window}");
+            assert!((RapidStart::full_bdp(window) - 100.0).abs() < 0.2);
             assert!(start.on_congestion(70).is_none() && start.on_recovered().is_none(), "only the first");
         }
     }

@@ -29,7 +29,7 @@ impl Default for RoundRtt {
 }
 
 impl RoundRtt {
-    /// Take the sample of an ACK. The end of recovery begins a new round.
+    /// Add the sample of an ACK. The end of recovery begins a new round.
     #[inline]
     pub fn observe(&mut self, ack: &Ack) {
         if self.begins {
@@ -53,14 +53,14 @@ impl RoundRtt {
         }
     }
 
-    /// Forget the base RTT: the connection was idle.
+    /// Reset the base RTT, because the connection was idle.
     pub const fn restart(&mut self) {
         self.base = Nanos::MAX;
         self.active = true;
         self.begins = true;
     }
 
-    /// Linux forgets the base RTT after a timeout, too (CA_EVENT_TX_START), and measures during that recovery.
+    /// Linux also resets the base RTT after a timeout (CA_EVENT_TX_START), and measures during that recovery.
     pub const fn on_congestion(&mut self, kind: Congestion) {
         if kind.is_timeout() {
             self.restart();

@@ -1,4 +1,4 @@
-//! SEARCH (draft-chung-ccwg-search-10): slow start ends when deliveries fall behind what was sent a round trip before.
+//! SEARCH (draft-chung-ccwg-search-10): slow start ends when deliveries fall behind the packets sent a round trip earlier.
 
 use crate::parts::window::Window;
 use crate::{Ack, INITIAL_WINDOW, Nanos};
@@ -29,12 +29,12 @@ pub struct Search {
 }
 
 impl Search {
-    /// Begin anew, after a timeout.
+    /// Restart after a timeout.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
 
-    /// Take an ACK in slow start. Return whether the window may grow by it.
+    /// Process an ACK in slow start. Return whether the window may grow by it.
     pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) -> bool {
         if self.target.is_none() && self.exits(ack) {
             self.target = Some(self.delivered_in_a_round_trip());
@@ -56,7 +56,7 @@ impl Search {
         }
     }
 
-    /// The path's capacity in packets: what arrived in the last initial RTT, rounded up to whole bins.
+    /// The path's capacity in packets: the deliveries of the last initial RTT, rounded up to whole bins.
     fn delivered_in_a_round_trip(&self) -> u32 {
         let bins = (W * 100).div_ceil(WINDOW_PERCENT);
         let packets = self.delivered_over(self.bin - bins, self.bin);
@@ -77,7 +77,7 @@ impl Search {
         }
         let passed = (ack.now - self.bin_end) / self.duration + 1;
         if passed > W {
-            // The draft's option for missed bins: what is older than a window says nothing.
+            // The draft's option for missed bins: discard bins older than a window.
             self.reset();
             return false;
         }
@@ -168,8 +168,8 @@ mod tests {
     fn acks(rate: u64, rounds: u32) -> Vec<Ack> {
         let (mut acks, mut sent, mut delivered, mut free_at) = (Vec::new(), 10, 0, RTT);
         let mut flight: std::collections::VecDeque<Nanos> = (0..10).map(|_| 0).collect();
-        while let Some(left) = flight.pop_front() {
-            free_at = (left + RTT).max(free_at + RTT / rate);
+        while let Some(sent_at) = flight.pop_front() {
+            free_at = (sent_at + RTT).max(free_at + RTT / rate);
             let now = free_at;
             if now > RTT * Nanos::from(rounds) {
                 break;
@@ -178,7 +178,7 @@ mod tests {
             sent += 2;
             flight.extend([now, now]);
             acks.push(Ack {
-                rtt: Some(now - left),
+                rtt: Some(now - sent_at),
                 total_delivered: delivered,
                 total_sent: sent - 2,
                 in_flight: flight.len() as u32,
@@ -201,9 +201,9 @@ mod tests {
 
     #[test]
     fn when_it_finds_the_capacity_a_queue_of_some_four_round_trips_has_grown() {
-        // While the queue grows, what was sent one current RTT ago is what has been delivered until now. So the
-        // equations see only how much the RTT has grown within their window: in a fluid, 26 % come with 4.3 RTTs queued. Bins
-        // are .35 RTTs long, so that it is a little earlier or later.
+        // While the queue grows, the path has delivered exactly the packets sent a current RTT ago. So the equations
+        // measure only the growth of the RTT within their window. In a fluid, 26 % corresponds to 4.3 queued RTTs. Bins of
+        // 0.35 RTTs move it a little.
         for rate in [200, 777, 3_000] {
             let acks = acks(rate, 14);
             let mut search = Search::default();

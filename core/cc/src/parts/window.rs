@@ -116,7 +116,7 @@ impl Window {
         self.packets < self.threshold
     }
 
-    /// Grow by `acked` packets, up to the threshold; return the rest.
+    /// Grow by `acked` packets, up to the threshold; return the remaining packets.
     ///
     /// RFC 5681 §3.1: "During slow start, a TCP increments cwnd by at most SMSS bytes for each ACK received that
     /// cumulatively acknowledges new data"; counting packets instead of ACKs is RFC 3465.
@@ -125,9 +125,9 @@ impl Window {
             return acked;
         }
         let grown = self.packets.saturating_add(acked).min(self.threshold);
-        let left = acked - (grown - self.packets);
+        let remaining = acked - (grown - self.packets);
         self.packets = grown;
-        left
+        remaining
     }
 
     /// Grow by one packet for every `per_packet` acknowledged.

@@ -32,8 +32,8 @@ pub(crate) const WINDOW_MIN: u32 = 4;
 /// draft §4.3.2.2: the pipe is full after three rounds with less than 25 % growth.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Linux's bbr_tso_segs_goal: bursts have at least two packets (one below bbr_min_tso_rate, 1.2 Mbit/s, here in bytes per
-/// second) and at most 64 KiB less the largest headers (GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER).
+/// Linux's bbr_tso_segs_goal. Bursts have at least two packets, or one below bbr_min_tso_rate (1.2 Mbit/s, here in bytes
+/// per second). They have at most 64 KiB less the largest headers (GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER).
 const SINGLE_PACKETS_BELOW: f64 = 1_200_000.0 / 8.0;
 const BURST_MAX: u32 = (65_536 - 1 - 320) / SEGMENT_BYTES;
 /// Linux paces 1 % below the estimate to drain queues.
@@ -119,7 +119,7 @@ impl Bbr {
         sample
     }
 
-    /// Search for the bandwidth again, from `bandwidth` packets per second: the path has changed.
+    /// Restart the search for the bandwidth from `bandwidth` packets per second, because the path has changed.
     pub(crate) fn forget_bandwidth(&mut self, bandwidth: f64) {
         self.bandwidth = WindowedMax::since(self.rounds, bandwidth);
         self.full = false;
@@ -146,8 +146,9 @@ impl Bbr {
         }
         let in_probe_bw = self.mode == Mode::ProbeBw;
         let round_start = self.round_start;
-        let mut policer = self.policer.as_mut();
-        if policer.as_mut().is_some_and(|it| it.observe(ack, round_start, in_probe_bw, rate.app_limited)) {
+        let observed =
+            |policer: &mut Policer| policer.observe(ack, round_start, in_probe_bw, rate.app_limited);
+        if self.policer.as_mut().is_some_and(observed) {
             self.enter_probe_bw(ack.now);
         }
         let sample = rate.delivered as f64 * NANOS_PER_S / rate.interval.max(1) as f64;
@@ -262,8 +263,8 @@ impl Bbr {
         self.with_bursts(bdp_packets(self.bandwidth.get(), self.min_rtt, gain))
     }
 
-    /// Packets in flight when pacing releases the next burst: with that burst if the gain is above 1, without what is
-    /// delivered until then (Linux's bbr_packets_in_net_at_edt).
+    /// Packets in flight when pacing releases the next burst (Linux's bbr_packets_in_net_at_edt). The burst counts if the
+    /// gain is above 1. Packets delivered until then do not count.
     fn in_flight_when_sent(&self, ack: &Ack, in_flight: u32) -> u32 {
         let burst = if self.pacing_gain > 1.0 { self.burst() } else { 0 };
         let wait = ack.paced_until.saturating_sub(ack.now) as f64 / NANOS_PER_S;

@@ -184,8 +184,8 @@ impl Bbr3 {
         self.bounds.long_term = self.bdp(1.0).max(self.bounds.delivered_latest);
     }
 
-    /// NoteLoss, which saves the state "at the start of loss recovery". Losses of one ACK arrive one by one, so only the first
-    /// saves the state, before it ends a probe; later losses of the same recovery do not.
+    /// NoteLoss, which saves the state "at the start of loss recovery". The losses of an ACK arrive separately. Only the
+    /// first saves the state, before it ends a probe.
     fn note_loss(&mut self, now: Nanos) {
         let first = self.bounds.note_loss(self.total_delivered);
         if first && self.recovery == Recovery::Open && self.undo.saved_at != Some(now) {
@@ -194,9 +194,9 @@ impl Bbr3 {
     }
 
     /// "if the connection claims ECN support … the congestion controller response MUST treat any CE marks as congestion"
-    /// (section ECN), which names no response. Here, once per round trip, a mark counts like a loss above the threshold: the
+    /// (section ECN), which names no response. Here a mark counts like a loss above the threshold, once per round trip. The
     /// short-term model adapts, Startup ends, and a probe is too high.
-    fn answer_mark(&mut self, now: Nanos) {
+    fn on_mark(&mut self, now: Nanos) {
         self.note_loss(now);
         if self.state == State::Startup && !self.full.reached {
             self.end_startup();
@@ -235,11 +235,12 @@ impl Bbr3 {
         if left_recovery {
             self.restore_window();
         }
-        let most = self.with_budget(self.bdp(gain).saturating_add(self.aggregation.window(self.bandwidth())));
+        let limit =
+            self.with_budget(self.bdp(gain).saturating_add(self.aggregation.window(self.bandwidth())));
         let grown = self.window.saturating_add(ack.delivered);
         if self.full.reached {
-            self.window = grown.min(most);
-        } else if self.window < most || ack.total_delivered < u64::from(INITIAL_WINDOW) {
+            self.window = grown.min(limit);
+        } else if self.window < limit || ack.total_delivered < u64::from(INITIAL_WINDOW) {
             self.window = grown;
         }
         if self.state == State::ProbeRtt {
@@ -333,7 +334,7 @@ impl CongestionControl for Bbr3 {
 
     fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
         match kind {
-            Congestion::Ecn => self.answer_mark(now),
+            Congestion::Ecn => self.on_mark(now),
             // OnEnterFastRecovery: the first loss has saved the state, and may have ended a probe.
             Congestion::Loss if self.undo.saved_at == Some(now) => {}
             // OnEnterRTO

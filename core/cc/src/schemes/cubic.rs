@@ -22,7 +22,7 @@ const RENO_DENOMINATOR: u32 = 8;
 /// Linux recomputes the target after more ticks than this, or when the window has changed.
 const UPDATE_TICKS: u64 = HZ / 32;
 /// SaTCP, Algorithm 1: K ← K / 9 after a loss that a handover explains.
-const HURRY: f64 = 9.0;
+const HANDOVER_K_DIVISOR: f64 = 9.0;
 
 /// The window is a cubic function of the time since the last reduction. As in Linux, an undo does not restore W_max and
 /// the stage (RFC 9438 §4.9.1 would).
@@ -32,26 +32,26 @@ pub struct Cubic {
     /// Window before the last reduction, W_max.
     w_max: u32,
     epoch: Option<Epoch>,
-    /// Packets to acknowledge for one more, and the window and tick of that computation.
+    /// Acknowledged packets per increase of the window by a packet (Linux's cnt), and window and tick of that computation.
     per_packet: u32,
     last_window: u32,
     last_tick: u64,
-    /// SaTCP's flag: losses now are due to a handover.
+    /// SaTCP's flag: a handover explains losses.
     disrupted: bool,
 }
 
 /// A congestion avoidance stage (RFC 9438 §4.1.1), in whole packets like Linux.
 #[derive(Clone, Debug)]
 struct Epoch {
-    /// In ticks.
-    start: u64,
-    /// Window at which the cubic function is flat.
+    /// t_epoch, in ticks.
+    t_epoch: u64,
+    /// Window at which W_cubic is flat: W_max, or cwnd_epoch above it.
     origin: u32,
-    /// Time from the start until the origin, in s / 1024.
+    /// K, the time from t_epoch until W_cubic reaches the origin, in s / 1024.
     k: u64,
-    /// RFC 9438 §4.3: the window of a Reno flow with the same loss, W_est, and packets acknowledged since it grew.
+    /// RFC 9438 §4.3: W_est, the window of a Reno flow with the same loss, and segments_acked since it grew.
     w_est: u32,
-    acked: u32,
+    segments_acked: u32,
 }
 
 impl Cubic {
@@ -93,34 +93,35 @@ impl Cubic {
         self.disrupted = disrupted;
     }
 
-    /// RFC 9438 §4.4: each acknowledged packet adds (target - cwnd) / cwnd; here, one packet per cwnd / (target - cwnd)
-    /// acknowledged, at least 2 (§4.4 bounds the growth to 1.5 times per round trip).
-    fn look_at_the_curve(&mut self, window: u32, ack: &Ack, acked: u32) {
+    /// RFC 9438 §4.4: each acknowledged packet adds (target - cwnd) / cwnd. Here, every cwnd / (target - cwnd) acknowledged
+    /// packets add one. They are at least 2, as §4.4 bounds the growth to 1.5 times per round trip.
+    fn update_target(&mut self, window: u32, ack: &Ack, segments_acked: u32) {
         let tick = ticks::at(ack.now);
         if let Some(epoch) = &mut self.epoch {
-            epoch.acked = epoch.acked.saturating_add(acked);
+            epoch.segments_acked = epoch.segments_acked.saturating_add(segments_acked);
         }
         if self.last_window == window && tick.saturating_sub(self.last_tick) <= UPDATE_TICKS {
             return;
         }
-        let seen = self.epoch.is_some() && tick == self.last_tick;
-        let hurry = if self.disrupted { HURRY } else { 1.0 };
+        let has_target = self.epoch.is_some() && tick == self.last_tick;
+        let k_divisor = if self.disrupted { HANDOVER_K_DIVISOR } else { 1.0 };
         let w_max = self.w_max;
-        let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(tick, window, w_max, hurry, acked));
-        if !seen {
+        let epoch =
+            self.epoch.get_or_insert_with(|| Epoch::begin(tick, window, w_max, k_divisor, segments_acked));
+        if !has_target {
             (self.last_window, self.last_tick) = (window, tick);
-            let target = epoch.target(tick, ack.min_rtt);
+            let target = epoch.w_cubic(tick, ack.min_rtt);
             self.per_packet = if target > u64::from(window) {
                 u64::from(window).div_euclid(target - u64::from(window)) as u32
             } else {
                 window.saturating_mul(100)
             };
             if self.w_max == 0 {
-                // Before the first loss there is no W_max to aim at: grow by at least 5 % a round trip.
+                // There is no W_max before the first loss: grow by at least 5 % per round trip.
                 self.per_packet = self.per_packet.min(20);
             }
         }
-        let w_est = epoch.reno_friendly(window);
+        let w_est = epoch.update_w_est(window);
         if w_est > window {
             self.per_packet = self.per_packet.min(window / (w_est - window));
         }
@@ -129,33 +130,33 @@ impl Cubic {
 }
 
 impl Epoch {
-    /// Begin a stage whose K is divided by `hurry`.
-    fn begin(tick: u64, window: u32, w_max: u32, hurry: f64, acked: u32) -> Self {
+    fn begin(tick: u64, window: u32, w_max: u32, k_divisor: f64, segments_acked: u32) -> Self {
         let (origin, k) = if w_max > window {
             // RFC 9438 §4.2, K = cbrt((W_max - cwnd_epoch) / C)
-            (w_max, (1024.0 * libm::cbrt(f64::from(w_max - window) / C) / hurry) as u64)
+            (w_max, (1024.0 * libm::cbrt(f64::from(w_max - window) / C) / k_divisor) as u64)
         } else {
             (window, 0)
         };
-        Self { start: tick, origin, k, w_est: window, acked }
+        Self { t_epoch: tick, origin, k, w_est: window, segments_acked }
     }
 
-    /// RFC 9438 §4.2: W_cubic(t) = C * (t - K)³ + W_max, one RTT ahead.
-    fn target(&self, tick: u64, min_rtt: Nanos) -> u64 {
-        let t = tick.saturating_sub(self.start).saturating_add(ticks::of(min_rtt)).saturating_mul(1024) / HZ;
-        let away = u128::from(t.abs_diff(self.k));
-        let packets = u128::from(C_1024).saturating_mul(away * away).saturating_mul(away) >> 40;
+    /// RFC 9438 §4.2: W_cubic(t + RTT), where W_cubic(t) = C * (t - K)³ + W_max.
+    fn w_cubic(&self, tick: u64, min_rtt: Nanos) -> u64 {
+        let t =
+            tick.saturating_sub(self.t_epoch).saturating_add(ticks::of(min_rtt)).saturating_mul(1024) / HZ;
+        let distance = u128::from(t.abs_diff(self.k));
+        let packets = u128::from(C_1024).saturating_mul(distance * distance).saturating_mul(distance) >> 40;
         let packets = u64::try_from(packets).unwrap_or(u64::MAX);
         let origin = u64::from(self.origin);
         if t < self.k { origin.saturating_sub(packets) } else { origin.saturating_add(packets) }
     }
 
     /// RFC 9438 §4.3.
-    fn reno_friendly(&mut self, window: u32) -> u32 {
+    fn update_w_est(&mut self, window: u32) -> u32 {
         let round = (window.saturating_mul(RENO_NUMERATOR) / RENO_DENOMINATOR).max(1);
         // The last packet of a round begins the next one.
-        let rounds = self.acked.saturating_sub(1) / round;
-        self.acked -= rounds * round;
+        let rounds = self.segments_acked.saturating_sub(1) / round;
+        self.segments_acked -= rounds * round;
         self.w_est = self.w_est.saturating_add(rounds);
         self.w_est
     }
@@ -169,7 +170,7 @@ impl WindowBased for Cubic {
     fn on_restart(&mut self, _now: Nanos, idle: Nanos) {
         // RFC 9438 §4.2: idle time must not count.
         if let Some(epoch) = &mut self.epoch {
-            epoch.start += ticks::of(idle);
+            epoch.t_epoch += ticks::of(idle);
         }
     }
 
@@ -183,7 +184,7 @@ impl WindowBased for Cubic {
             acked = self.slow_start.grow(window, ack, factor);
         }
         if acked > 0 {
-            self.look_at_the_curve(window.packets, ack, acked);
+            self.update_target(window.packets, ack, acked);
             window.increase(acked, self.per_packet);
         }
     }
@@ -192,19 +193,19 @@ impl WindowBased for Cubic {
         let packets = window.packets;
         // RFC 9438 §4.7, fast convergence: a flow whose share shrinks leaves room sooner.
         self.w_max = if packets < self.w_max {
-            let kept = u64::from(BETA_DENOMINATOR + BETA_NUMERATOR) * u64::from(packets);
-            (kept / u64::from(2 * BETA_DENOMINATOR)) as u32
+            let scaled = u64::from(BETA_DENOMINATOR + BETA_NUMERATOR) * u64::from(packets);
+            (scaled / u64::from(2 * BETA_DENOMINATOR)) as u32
         } else {
             packets
         };
         self.epoch = None;
         let reduced = u64::from(packets) * u64::from(BETA_NUMERATOR) / u64::from(BETA_DENOMINATOR);
-        let of_start = if kind.is_timeout() { None } else { self.slow_start.on_congestion(packets) };
-        window.reduce(of_start.unwrap_or(reduced as u32), kind);
+        let start_window = if kind.is_timeout() { None } else { self.slow_start.on_congestion(packets) };
+        window.reduce(start_window.unwrap_or(reduced as u32), kind);
         if kind.is_timeout() && !self.disrupted {
-            // RFC 9438 §4.8: after a timeout, W_max is forgotten and slow start begins again.
+            // RFC 9438 §4.8: a timeout resets W_max and restarts slow start.
             self.w_max = 0;
-            self.slow_start.begin_again();
+            self.slow_start.restart();
         }
     }
 
@@ -241,13 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_takes_three_tenths_of_the_window() {
+    fn a_loss_reduces_the_window_by_three_tenths() {
         assert_eq!(after_loss_at(1000).window(), 700);
     }
 
     #[test]
     fn the_window_follows_the_cubic_around_its_plateau_at_k_seconds() {
-        // RFC 9438 §4.2: K = cbrt(1000 × 0.3 / 0.4) = 9.09 s; cbrt(10 / 0.4) = 2.92 s before and after, it is 10 packets off.
+        // RFC 9438 §4.2: K = cbrt(1000 × 0.3 / 0.4) = 9.09 s. W_cubic is 10 packets off cbrt(10 / 0.4) = 2.92 s before and after.
         let mut cubic = after_loss_at(1000);
         let mut now = 0;
         for (window, expected) in [(990, 9.09 - 2.92), (1010, 9.09 + 2.92)] {
@@ -268,9 +269,9 @@ mod tests {
     }
 
     #[test]
-    fn a_reduction_taken_back_restores_the_window_and_not_the_stage() {
+    fn an_undone_reduction_restores_the_window_and_not_the_stage() {
         // Linux: bictcp_recalc_ssthresh ends the epoch, and tcp_reno_undo_cwnd restores max(cwnd, prior_cwnd). The new epoch
-        // starts at its plateau and adds 0.4 × 3³ = 11 packets in 3 s; the old one, 3 s past its plateau, would add 76.
+        // starts at its plateau and adds 0.4 × 3³ = 11 packets in 3 s. The old epoch, 3 s past its plateau, would add 76.
         let mut cubic = after_loss_at(1000);
         let mut now = 0;
         while now < 12_000_000_000 {

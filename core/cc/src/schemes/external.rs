@@ -10,7 +10,7 @@ const NANOS_PER_S: u64 = 1_000_000_000;
 const PACING_PERCENT: (u64, u64) = (200, 120);
 
 /// Executes commands. Losses and timeouts do not move the window, unless [`over_cubic`](Self::over_cubic) lets CUBIC move
-/// it between commands; the agent learns of them through its reports.
+/// it between commands. The agent's reports contain them.
 #[derive(Clone, Debug)]
 pub struct External {
     window: u32,
@@ -74,8 +74,8 @@ impl External {
         }
     }
 
-    /// Let CUBIC move the window until the next command, as leo-bridge's program does without commands: from the window
-    /// that commands left, or in slow start if there were none.
+    /// Let CUBIC move the window until the next command, as leo-bridge's program does without commands. CUBIC continues
+    /// from the commanded window, or in slow start if there was no command.
     pub fn fall_back(&mut self, now: Nanos, srtt: Nanos) {
         if self.beneath.is_some() {
             return;

@@ -23,8 +23,7 @@ impl Held {
         Self { srtt: 0, window: scheme.window(), pacing_rate: None, scheme: Box::new(scheme) }
     }
 
-    /// The window that the scheme wants now. If it paces below a window per smoothed RTT, the smaller window that gives its
-    /// pacing rate.
+    /// The scheme's desired window. If it paces below a window per smoothed RTT, the smaller window at its pacing rate.
     #[must_use]
     pub fn wanted(&self) -> u32 {
         let window = self.scheme.window();

@@ -61,8 +61,8 @@ impl WindowBased for HighSpeed {
     }
 
     fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
-        let taken = (u64::from(window.packets) * u64::from(self.decrease())) >> 8;
-        window.reduce(window.packets - taken as u32, kind);
+        let reduction = (u64::from(window.packets) * u64::from(self.decrease())) >> 8;
+        window.reduce(window.packets - reduction as u32, kind);
     }
 }
 
@@ -80,8 +80,8 @@ mod tests {
             assert!(scheme.window().abs_diff(window) <= 1, "{window}: {}", scheme.window());
             let before = scheme.window();
             scheme.on_congestion(Congestion::Loss, 0);
-            let taken = 1.0 - f64::from(scheme.window()) / f64::from(before);
-            assert!((taken - b).abs() < 0.01, "{window}: {taken} for {b}");
+            let reduction = 1.0 - f64::from(scheme.window()) / f64::from(before);
+            assert!((reduction - b).abs() < 0.01, "{window}: {reduction} for {b}");
         }
     }
 

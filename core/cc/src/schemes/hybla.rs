@@ -32,9 +32,9 @@ impl Hybla {
     fn increment(&self, window: &Window) -> u64 {
         if window.in_slow_start() {
             // §3.1: 2^ρ - 1
-            let whole = 1_u64 << (self.rho_8 / 8).min(16);
-            let part = libm::exp2((self.rho_8 % 8) as f64 / 8.0);
-            (whole as f64 * 128.0 * part) as u64 - 128
+            let integer_power = 1_u64 << (self.rho_8 / 8).min(16);
+            let fractional_power = libm::exp2((self.rho_8 % 8) as f64 / 8.0);
+            (integer_power as f64 * 128.0 * fractional_power) as u64 - 128
         } else {
             // §3.1: ρ² / cwnd
             2 * self.rho_8 * self.rho_8 / u64::from(window.packets.max(1))

@@ -25,16 +25,16 @@ const QUEUED_PROBE_GAIN: f64 = 1.05;
 
 /// BBR that resets its model at each announced reconfiguration, and lowers its bandwidth estimate when a queue builds up.
 ///
-/// Without announcements, the difference from BBR is a Kalman filter for the bandwidth while there is a queue, and a min RTT
-/// that lasts 20 s.
+/// Without announcements it differs from BBR in two ways: it filters the bandwidth (Kalman) while there is a queue, and its
+/// min RTT lasts 20 s.
 #[derive(Clone, Debug)]
 pub struct LeoCc {
     bbr: Bbr,
     /// First reconfiguration and period.
     grid: Option<(Nanos, Nanos)>,
-    /// A reconfiguration is imminent, or the new path is not known yet.
+    /// A reconfiguration is imminent, or the new path is not measured yet.
     reconfiguring: bool,
-    /// When it last became so.
+    /// Time at which `reconfiguring` was last set.
     reconfigured_at: Option<Nanos>,
     /// Bandwidth of the new path seen before Startup, in packets per second.
     new_bandwidth: f64,
@@ -116,9 +116,9 @@ impl LeoCc {
         self.bbr.bdp(PROBE_RTT_GAIN).max(WINDOW_MIN)
     }
 
-    /// Return the bandwidth in packets per second: the maximum of the last rounds or, as that misses decreases, the Kalman
-    /// estimate while there is a queue.
-    fn believed_bandwidth(&mut self, ack: &Ack) -> f64 {
+    /// Return the bandwidth in packets per second: the Kalman estimate while there is a queue, as the maximum of the last
+    /// rounds misses decreases. Otherwise that maximum.
+    fn estimate_bandwidth(&mut self, ack: &Ack) -> f64 {
         if let Some(rtt) = ack.rtt {
             self.rtt.update(rtt as f64);
         }
@@ -154,7 +154,7 @@ impl CongestionControl for LeoCc {
         if self.bbr.mode == Mode::ProbeBw && self.bbr.phase == 0 {
             self.bbr.pacing_gain = self.probe_gain;
         }
-        let bandwidth = self.believed_bandwidth(ack);
+        let bandwidth = self.estimate_bandwidth(ack);
         let probe_rtt_window = self.probe_rtt_window();
         self.bbr.set_pacing_rate(ack, bandwidth);
         self.bbr.set_window(ack, bandwidth, probe_rtt_window);

@@ -13,10 +13,10 @@ const INFERENCE_ROUNDS: u32 = 3;
 
 /// Reno that yields as soon as delay grows, and so uses only spare capacity.
 ///
-/// Computes like Linux's module, in wrapping 32 bits: the one-way delay is the difference of both hosts' timestamps, with
-/// an estimate of the remote clock's frequency. Since 4.10 Linux hosts add random offsets to timestamps, which mostly push
-/// the difference beyond the range of the smoothed delay; then TCP-LP never notices congestion and is Reno. Without
-/// offsets (net.ipv4.tcp_timestamps = 2) it follows the paper.
+/// Computes like Linux's module, in wrapping 32 bits. The one-way delay is the difference of both hosts' timestamps, with
+/// an estimate of the remote clock's frequency. Since 4.10 Linux hosts add random offsets to timestamps. Most offsets move
+/// the difference out of the smoothed delay's range. TCP-LP then never detects congestion and is Reno. Without offsets
+/// (net.ipv4.tcp_timestamps = 2) it follows the paper.
 #[derive(Clone, Debug, Default)]
 pub struct Lp {
     /// Offset of the remote timestamps.
@@ -56,8 +56,8 @@ impl Lp {
         }
         let ticks = HZ.wrapping_mul(remote.wrapping_sub(last_remote));
         let sample = i64::from(ticks / echo.wrapping_sub(last_echo));
-        let kept = i64::from(self.remote_hz) << 6;
-        let estimate = if kept > 0 { kept + sample - (kept >> 6) } else { sample << 6 };
+        let estimate_64 = i64::from(self.remote_hz) << 6;
+        let estimate = if estimate_64 > 0 { estimate_64 + sample - (estimate_64 >> 6) } else { sample << 6 };
         self.remote_hz = (estimate >> 6) as u32;
     }
 
@@ -135,9 +135,10 @@ mod tests {
     /// Return the windows from 100 on while the delay is at 80 % of its known range.
     fn windows_under_delay(offset: u32) -> Vec<u32> {
         let mut lp = avoiding_at(100, Lp::with_offset(offset));
-        let seen = |delay_ms: u32| offset.wrapping_add(delay_ms);
-        (lp.scheme.min, lp.scheme.max, lp.scheme.max_reserve) = (seen(100), seen(200), seen(200));
-        (lp.scheme.smoothed_8, lp.scheme.remote_hz) = (seen(100) << 3, HZ);
+        let timestamp = |delay_ms: u32| offset.wrapping_add(delay_ms);
+        (lp.scheme.min, lp.scheme.max, lp.scheme.max_reserve) =
+            (timestamp(100), timestamp(200), timestamp(200));
+        (lp.scheme.smoothed_8, lp.scheme.remote_hz) = (timestamp(100) << 3, HZ);
         (0..60).map(|ack| feed(&mut lp, 1_000 + 10 * ack, 180, 50)).collect()
     }
 

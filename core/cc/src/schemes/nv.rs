@@ -85,7 +85,7 @@ impl Nv {
         }
     }
 
-    /// Once per round trip: compare the window with what the largest rate needs without queueing, plus the pad.
+    /// Once per round trip, compare the window with the BDP at the largest rate plus the pad.
     fn decide(&mut self, window: &mut Window) {
         let packets = window.packets;
         let needed = (self.max_rate * self.min_rtt as f64 / SECOND as f64).min(1e9) as u32;

@@ -96,15 +96,15 @@ impl Prague {
     /// without ECN feedback".
     fn grow(&mut self, ack: &Ack) {
         let unmarked = f64::from(ack.delivered.saturating_sub(ack.marked));
-        let mut left = unmarked;
+        let mut remaining = unmarked;
         if self.is_in_slow_start() {
             // §2.4.5: "the standard Linux slow start code".
             let grown = (self.window + unmarked).min(self.threshold);
-            left = unmarked - (grown - self.window);
+            remaining = unmarked - (grown - self.window);
             self.window = grown;
         }
-        if left > 0.0 {
-            self.window += left * self.increase_per_round() / self.window;
+        if remaining > 0.0 {
+            self.window += remaining * self.increase_per_round() / self.window;
         }
     }
 
@@ -130,9 +130,9 @@ impl Prague {
         }
     }
 
-    /// §2.4.2: "ssthresh = (1 - alpha/2) * cwnd", then "it suppresses any further decreases for one round trip"; the virtual
-    /// RTT may be longer. §2.4.5: "Slow start is exited once a single mark is detected". The transport's own state would count
-    /// whole round trips, so that one of 21 ms would wait for 42 instead of 25.
+    /// §2.4.2: "ssthresh = (1 - alpha/2) * cwnd", then "it suppresses any further decreases for one round trip". The virtual
+    /// RTT may be longer. §2.4.5: "Slow start is exited once a single mark is detected". The transport's state counts whole
+    /// round trips: at 21 ms it would wait for 42 ms instead of 25.
     fn answer_marks(&mut self, ack: &Ack) {
         let suppressed = self.reduced.is_some_and(|last| {
             let fair = self.reduces_rtt_dependence() && ack.now.saturating_sub(last.at) < self.virtual_rtt();

@@ -72,8 +72,8 @@ impl WindowBased for Yeah {
         if !ack.may_grow || !ack.window_limited {
             return;
         }
-        let most = if self.slow_rounds == 0 { PACKETS_PER_INCREASE } else { u32::MAX };
-        window.grow(ack.delivered, |packets| packets.min(most));
+        let max_per_packet = if self.slow_rounds == 0 { PACKETS_PER_INCREASE } else { u32::MAX };
+        window.grow(ack.delivered, |packets| packets.min(max_per_packet));
         if self.rtt.has_ended(ack) {
             if self.rtt.samples > 2 {
                 self.end_round(window);
@@ -86,11 +86,11 @@ impl WindowBased for Yeah {
         self.rtt.on_congestion(kind);
         let packets = window.packets;
         let half = (packets / 2).max(2);
-        let taken =
+        let reduction =
             if self.slow_rounds < RHO { self.last_queue.min(half).max(packets >> DELTA) } else { half };
         self.fast_count = 0;
         self.reno_count = (self.reno_count / 2).max(2);
-        window.reduce(packets.saturating_sub(taken), kind);
+        window.reduce(packets.saturating_sub(reduction), kind);
     }
 }
 

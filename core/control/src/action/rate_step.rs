@@ -24,25 +24,25 @@ const LOSING: f64 = 0.1;
 /// Published: `rate · (1 + 0.025 a)` for a ≥ 0, else `rate / (1 - 0.025 a)`, with unbounded a and a starting
 /// rate of 0.3 to 1.5 of the link's, which a real sender does not know.
 ///
-/// Our choices: a is in [-1, 1]; until a first sign of congestion the rate doubles every round trip, whatever
-/// the policy says, then continues at the best delivery rate.
+/// Our choices: a is in [-1, 1]. Until the first sign of congestion the rate doubles every round trip, with any action.
+/// Then it continues at the best delivery rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RateStep {
     /// Payload bytes per second; 0 before the first RTT sample.
     bytes_per_s: f64,
     /// Whether the start is over.
-    found: bool,
+    has_started: bool,
 }
 
 impl RateStep {
     pub(super) fn observe(&mut self, report: &Report) {
-        if self.found || self.bytes_per_s == 0.0 {
+        if self.has_started || self.bytes_per_s == 0.0 {
             return;
         }
         let queueing = f64::from(report.avg_rtt_us) > QUEUEING * f64::from(report.min_rtt_us);
         let answered = (report.delivered_bytes + report.lost_bytes) as f64;
         if queueing || report.lost_bytes as f64 > LOSING * answered {
-            self.found = true;
+            self.has_started = true;
             // Deliveries now were sent an RTT ago at half the rate. The best delivery rate was the path's.
             if report.max_throughput > 0 {
                 self.bytes_per_s = self.bytes_per_s.min(report.max_throughput as f64);
@@ -58,7 +58,7 @@ impl RateStep {
         let mss = f64::from(report.mss.max(1));
         if self.bytes_per_s == 0.0 {
             self.bytes_per_s = f64::from(report.cwnd) * mss / srtt_s;
-        } else if self.found {
+        } else if self.has_started {
             self.bytes_per_s = stepped(self.bytes_per_s, action);
         } else {
             self.bytes_per_s *= libm::exp2(report.interval_ns as f64 / 1e9 / srtt_s);
@@ -96,8 +96,8 @@ mod tests {
         }
     }
 
-    fn found(bytes_per_s: f64) -> RateStep {
-        RateStep { bytes_per_s, found: true }
+    fn started(bytes_per_s: f64) -> RateStep {
+        RateStep { bytes_per_s, has_started: true }
     }
 
     #[test]
@@ -117,14 +117,14 @@ mod tests {
 
     #[test]
     fn the_window_is_two_round_trips_of_the_rate() {
-        let command = found(1e6).act(0.0, &report());
+        let command = started(1e6).act(0.0, &report());
         assert_eq!(command, Command { cwnd_packets: 200, pacing_bytes_per_s: 1_000_000 });
     }
 
     #[test]
     fn the_rate_stays_within_what_was_deployed() {
-        assert_eq!(found(1.0).act(-1.0, &report()).pacing_bytes_per_s, 60_000);
-        assert_eq!(found(1e12).act(1.0, &report()).pacing_bytes_per_s, 37_500_000);
+        assert_eq!(started(1.0).act(-1.0, &report()).pacing_bytes_per_s, 60_000);
+        assert_eq!(started(1e12).act(1.0, &report()).pacing_bytes_per_s, 37_500_000);
     }
 
     #[test]
@@ -143,9 +143,9 @@ mod tests {
     #[test]
     fn a_few_random_losses_do_not_end_the_start() {
         let losing = |lost_bytes| {
-            let mut rate = RateStep { bytes_per_s: 1e5, found: false };
+            let mut rate = RateStep { bytes_per_s: 1e5, has_started: false };
             rate.observe(&Report { lost_bytes, ..report() });
-            rate.found
+            rate.has_started
         };
         assert!(!losing(1_000));
         assert!(losing(2_000));

@@ -19,7 +19,7 @@ pub const OBSERVATION_DIM: usize = FEATURES * HISTORY;
 /// Version of the definition: a policy only runs on the version it was trained with.
 pub const SPEC_VERSION: u32 = 1;
 
-/// Payload of a packet in feature 3, in bytes: fixed by the definition, whatever the connection's MSS.
+/// Payload of a packet in feature 3, in bytes: fixed by the definition, with any MSS of the connection.
 const PACKET_BYTES: f64 = 1_460.0;
 
 /// Upper limit of ratios of rates or delays.

@@ -1,4 +1,4 @@
-//! Observations: what a policy sees of its flow's reports. Each definition has its own file.
+//! Observations: a policy's view of its flow's reports. Each definition has its own file.
 
 pub mod astraea;
 pub mod aurora;

@@ -54,8 +54,8 @@ impl Observation {
     pub fn push(&mut self, report: &Report) {
         let path = &mut self.path;
         path.observe(report);
-        // The latest interval's: the controller's own estimate may average several.
-        let (rtt_s, base_s) = (path.latest_s(), path.latest_base_s());
+        // Only the latest interval, because the controller's estimate may average several.
+        let (rtt_s, base_s) = (path.latest_rtt_s(), path.latest_base_s());
         let queue_s = (rtt_s - base_s).max(0.0);
         let log10 = |value: f64| if value > 0.0 { libm::log10(value) } else { 0.0 };
         let values = [

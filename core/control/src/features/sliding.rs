@@ -52,7 +52,7 @@ pub(crate) struct Signal<const WINDOWS: usize> {
     windows: [u32; WINDOWS],
     /// A ring as long as the longest window.
     samples: Box<[f32]>,
-    taken: u64,
+    sample_count: u64,
     sums: [i64; WINDOWS],
     minima: Extremes,
     maxima: Extremes,
@@ -64,7 +64,7 @@ impl<const WINDOWS: usize> Signal<WINDOWS> {
         Self {
             windows,
             samples: vec![0.0; longest as usize].into_boxed_slice(),
-            taken: 0,
+            sample_count: 0,
             sums: [0; WINDOWS],
             minima: Extremes::minima(longest),
             maxima: Extremes::maxima(longest),
@@ -77,12 +77,12 @@ impl<const WINDOWS: usize> Signal<WINDOWS> {
         let longest = self.samples.len() as u64;
         for (sum, window) in self.sums.iter_mut().zip(self.windows) {
             *sum += fixed(sample);
-            if let Some(leaving) = self.taken.checked_sub(u64::from(window)) {
+            if let Some(leaving) = self.sample_count.checked_sub(u64::from(window)) {
                 *sum -= fixed(self.samples[(leaving % longest) as usize]);
             }
         }
-        self.samples[(self.taken % longest) as usize] = sample;
-        self.taken += 1;
+        self.samples[(self.sample_count % longest) as usize] = sample;
+        self.sample_count += 1;
         self.minima.push(sample);
         self.maxima.push(sample);
     }
@@ -90,7 +90,7 @@ impl<const WINDOWS: usize> Signal<WINDOWS> {
     /// Return mean, minimum and maximum over the window with this index; zeros before the first sample.
     pub(crate) fn statistics(&self, window: usize) -> [f32; 3] {
         let length = self.windows[window];
-        let n = self.taken.clamp(1, u64::from(length));
+        let n = self.sample_count.clamp(1, u64::from(length));
         let mean = self.sums[window] as f64 / ONE / n as f64;
         [mean as f32, self.minima.of_last(length), self.maxima.of_last(length)]
     }

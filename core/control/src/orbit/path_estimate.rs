@@ -1,44 +1,44 @@
-//! What a plain host can know about its path: an aged base RTT, the queue, and delivery rates.
+//! A path as a host estimates it without network support: an aged base RTT, the queueing delay, and delivery rates.
 
 use crate::Report;
 
-/// Intervals remembered, for sums over up to two seconds of 10 ms.
-const REMEMBERED: usize = 256;
+/// Intervals in memory: enough for sums over two seconds of 10 ms intervals.
+const HISTORY_INTERVALS: usize = 256;
 
 /// Share of the base RTT by which the estimate grows per second while no sample confirms it. Drains confirm it
-/// every cycle; a drift of the orbit is slower.
+/// every cycle. Satellites move more slowly.
 const AGEING_PER_S: f64 = 0.01;
 
-/// The same for means of several intervals, whose minimum is the lower the longer they scatter, and for the floor,
-/// which follows no queue.
+/// The same for means of several intervals, whose minimum falls with time as they scatter, and for the floor, which
+/// must not follow a queue.
 const SCATTERED_AGEING_PER_S: f64 = 0.035;
 const FLOOR_AGEING_PER_S: f64 = 0.001;
 
-/// Deviations of a scattered mean that count as nothing: its minimum is low by chance, and bursts come late by chance.
-const SCATTERED: f64 = 16.0;
+/// Deviations of a scattered mean that are tolerated: its minimum is randomly low, and bursts are randomly late.
+const SCATTER_DEVIATIONS: f64 = 16.0;
 
-/// A queue longer than this, in s, for as long as a bucket of time, in s, makes a path crowded.
-const CROWDED_S: f64 = 1e-3;
-const BUCKET_S: f64 = 2.0;
+/// A queue longer than this for a whole period makes a path crowded. Both are in s.
+const CROWDED_QUEUE_S: f64 = 1e-3;
+const CROWDED_PERIOD_S: f64 = 2.0;
 
-/// Lengths of the windows over which RTTs are averaged, in intervals: the rougher the RTT, the longer.
-const WINDOWS: [usize; 5] = [1, 2, 4, 8, 16];
+/// Lengths of the windows over which RTTs are averaged, in intervals. A rougher RTT selects a longer window.
+const WINDOW_INTERVALS: [usize; 5] = [1, 2, 4, 8, 16];
 
-/// Roughness of an averaged RTT that is borne, in s. Smooth links stay below: their window is one interval.
-const BORNE_S: f64 = 3e-4;
+/// Largest roughness of an averaged RTT, in s. Smooth links stay below, so their window is an interval.
+const MAX_ROUGHNESS_S: f64 = 3e-4;
 
-/// Intervals whose RTTs tell how single samples scatter.
-const SCATTER: usize = 16;
+/// Intervals whose RTTs indicate how single samples scatter.
+const SCATTER_INTERVALS: usize = 16;
 
 /// Median of the absolute value of a normal variable with a deviation of 1.
 const NORMAL_MEDIAN: f64 = 0.6745;
 
-/// Growth of the RTT that no queue has, in s/s: an overload by more is over before its answer is here.
-const STEEPEST: f64 = 0.6;
+/// Fastest growth of a queue, in s/s. A larger overload ends before its first ACK arrives.
+const MAX_QUEUE_GROWTH: f64 = 0.6;
 
-/// One interval.
+/// Measurements of an interval. Amounts are in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Past {
+struct Interval {
     dt_s: f64,
     delivered: f64,
     lost: f64,
@@ -53,17 +53,17 @@ struct Past {
 /// The estimate of one flow's path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PathEstimate {
-    past: [Past; REMEMBERED],
+    history: [Interval; HISTORY_INTERVALS],
     newest: usize,
     /// Mean RTT over each window.
-    means_s: [f64; WINDOWS.len()],
+    means_s: [f64; WINDOW_INTERVALS.len()],
     /// Aged minimum of each window's means.
-    bases_s: [f64; WINDOWS.len()],
-    /// The window in use.
-    level: usize,
+    bases_s: [f64; WINDOW_INTERVALS.len()],
+    /// Index of the window in use.
+    window: usize,
     /// Time since the first sample, in s.
-    heard_s: f64,
-    /// How far an interval's mean RTT is from the middle of its neighbours', in s: a slope is smooth.
+    sampled_s: f64,
+    /// Distance of an interval's mean RTT from the middle of its neighbours', in s. A slope is smooth.
     roughness_s: f64,
     /// Now, in s since the run's start.
     pub time_s: f64,
@@ -73,12 +73,12 @@ pub(crate) struct PathEstimate {
     pub rtt_s: f64,
     /// RTT without queueing, in s; 0 before the first sample.
     pub base_s: f64,
-    /// The smallest mean RTT of the path, which hardly ages: while others keep a queue, `base_s` follows it.
+    /// The smallest mean RTT of the path, which hardly ages. If other flows maintain a queue, `base_s` ages towards it.
     floor_s: f64,
-    /// The least mean RTT of this bucket of time, and of the one before; when it began.
+    /// The least mean RTT of this period and of the previous period, and this period's start.
     least_s: [f64; 2],
-    bucket_s: f64,
-    /// When an interval's mean RTT last rose by more than a queue grows, in s.
+    period_start_s: f64,
+    /// Time at which an interval's mean RTT last rose faster than a queue grows, in s.
     pub jumped_s: f64,
     /// Spread of the RTT between intervals, in s.
     pub noise_s: f64,
@@ -93,20 +93,20 @@ pub(crate) struct PathEstimate {
     /// Payload of a packet, in bytes.
     pub mss: f64,
     /// Whether the last interval had an RTT sample.
-    pub heard: bool,
-    /// Whether the base RTT does not age: another flow keeps us from seeing it.
+    pub has_rtt: bool,
+    /// Whether the base RTT does not age, because another flow hides it.
     pub holds_base: bool,
 }
 
 impl Default for PathEstimate {
     fn default() -> Self {
         Self {
-            past: [Past::default(); REMEMBERED],
+            history: [Interval::default(); HISTORY_INTERVALS],
             newest: 0,
-            means_s: [0.0; WINDOWS.len()],
-            bases_s: [0.0; WINDOWS.len()],
-            level: 0,
-            heard_s: 0.0,
+            means_s: [0.0; WINDOW_INTERVALS.len()],
+            bases_s: [0.0; WINDOW_INTERVALS.len()],
+            window: 0,
+            sampled_s: 0.0,
             roughness_s: 0.0,
             time_s: 0.0,
             dt_s: 0.0,
@@ -115,14 +115,14 @@ impl Default for PathEstimate {
             floor_s: 0.0,
             jumped_s: f64::MIN,
             least_s: [0.0; 2],
-            bucket_s: 0.0,
+            period_start_s: 0.0,
             noise_s: 0.0,
             slope: 0.0,
             delivery: 0.0,
             silent_s: 0.0,
             inflight: 0.0,
             mss: 1_448.0,
-            heard: false,
+            has_rtt: false,
             holds_base: false,
         }
     }
@@ -135,8 +135,8 @@ impl PathEstimate {
         self.time_s = report.time_ns as f64 / 1e9;
         self.mss = f64::from(report.mss.max(1));
         self.inflight = f64::from(report.packets_out) * self.mss;
-        self.newest = (self.newest + 1) % REMEMBERED;
-        self.past[self.newest] = Past {
+        self.newest = (self.newest + 1) % HISTORY_INTERVALS;
+        self.history[self.newest] = Interval {
             dt_s: self.dt_s,
             delivered: report.delivered_bytes as f64,
             lost: report.lost_bytes as f64,
@@ -149,61 +149,62 @@ impl PathEstimate {
         if report.avg_throughput > 0 {
             self.delivery = report.avg_throughput as f64;
         }
-        self.heard = report.avg_rtt_us > 0;
+        self.has_rtt = report.avg_rtt_us > 0;
         self.slope = if report.rtt_slope.is_finite() { report.rtt_slope } else { 0.0 };
-        self.heard_s += if self.heard || self.heard_s > 0.0 { self.dt_s } else { 0.0 };
-        if self.heard {
-            self.take_rtt();
+        self.sampled_s += if self.has_rtt || self.sampled_s > 0.0 { self.dt_s } else { 0.0 };
+        if self.has_rtt {
+            self.update_rtt();
         }
     }
 
-    fn take_rtt(&mut self) {
-        self.roughen();
+    fn update_rtt(&mut self) {
+        self.update_roughness();
         let before_s = self.means_s[0];
-        if before_s > 0.0 && self.past(0).rtt_s > before_s + STEEPEST * self.dt_s {
+        if before_s > 0.0 && self.interval(0).rtt_s > before_s + MAX_QUEUE_GROWTH * self.dt_s {
             self.jumped_s = self.time_s;
         }
-        let needed = (self.roughness_s / BORNE_S) * (self.roughness_s / BORNE_S);
-        if self.level + 1 < WINDOWS.len() && needed > 1.5 * WINDOWS[self.level] as f64 {
-            self.level += 1;
-        } else if needed < 0.4 * WINDOWS[self.level] as f64 {
-            self.level = self.level.saturating_sub(1);
+        let needed_intervals = (self.roughness_s / MAX_ROUGHNESS_S) * (self.roughness_s / MAX_ROUGHNESS_S);
+        let length = WINDOW_INTERVALS[self.window] as f64;
+        if self.window + 1 < WINDOW_INTERVALS.len() && needed_intervals > 1.5 * length {
+            self.window += 1;
+        } else if needed_intervals < 0.4 * length {
+            self.window = self.window.saturating_sub(1);
         }
         let (mut back, mut sum, mut samples) = (0, 0.0, 0.0);
-        for (level, &length) in WINDOWS.iter().enumerate() {
+        for (window, &length) in WINDOW_INTERVALS.iter().enumerate() {
             while back < length {
-                let past = self.past(back);
-                if past.rtt_s > 0.0 {
-                    sum += past.rtt_s * past.samples;
-                    samples += past.samples;
+                let interval = self.interval(back);
+                if interval.rtt_s > 0.0 {
+                    sum += interval.rtt_s * interval.samples;
+                    samples += interval.samples;
                 }
                 back += 1;
             }
-            let (mean, base) = (sum / samples, &mut self.bases_s[level]);
-            let ageing_per_s = match level {
+            let (mean, base) = (sum / samples, &mut self.bases_s[window]);
+            let ageing_per_s = match window {
                 _ if self.holds_base => 0.0,
                 0 => AGEING_PER_S,
                 _ => SCATTERED_AGEING_PER_S,
             };
-            self.means_s[level] = mean;
-            // A window that is not full yet has no minimum: few bursts may all be early ones.
-            let is_full = self.heard_s > 0.5 * self.dt_s * length as f64 || length == 1;
+            self.means_s[window] = mean;
+            // A window that is not full yet has no minimum: a few bursts may all be early.
+            let is_full = self.sampled_s > 0.5 * self.dt_s * length as f64 || length == 1;
             *base = if *base == 0.0 || mean <= *base || !is_full {
                 mean
             } else {
                 mean.min(*base * (1.0 + ageing_per_s * self.dt_s))
             };
         }
-        let rtt_s = self.means_s[self.level];
+        let rtt_s = self.means_s[self.window];
         if before_s > 0.0 {
             let step = (self.means_s[0] - before_s).abs().min(3.0 * self.noise_s + 2e-4);
             self.noise_s += 0.05 * (step - self.noise_s);
         }
         self.rtt_s = rtt_s;
-        self.base_s = self.bases_s[self.level];
+        self.base_s = self.bases_s[self.window];
         self.least_s[0] = self.least_s[0].min(rtt_s);
-        if self.time_s > self.bucket_s + (10.0 * self.base_s).max(BUCKET_S) {
-            self.bucket_s = self.time_s;
+        if self.time_s > self.period_start_s + (10.0 * self.base_s).max(CROWDED_PERIOD_S) {
+            self.period_start_s = self.time_s;
             self.least_s = [rtt_s, self.least_s[0]];
         }
         self.floor_s = if self.floor_s == 0.0 {
@@ -213,22 +214,23 @@ impl PathEstimate {
         };
     }
 
-    fn roughen(&mut self) {
-        let [next, middle, first] = [0, 1, 2].map(|back| self.past(back).rtt_s);
+    fn update_roughness(&mut self) {
+        let [next, middle, first] = [0, 1, 2].map(|back| self.interval(back).rtt_s);
         if first > 0.0 && middle > 0.0 {
             let bend = (middle - 0.5 * (first + next)).abs().min(3.0 * self.roughness_s + 2e-4);
             self.roughness_s += 0.05 * (bend - self.roughness_s);
         }
     }
 
-    /// Standard deviation of single RTT samples about a smooth course, in s; 0 before three bends are known. It is the
-    /// median of the last bends, so neither a step nor the beginning of a queue counts.
+    /// Standard deviation of single RTT samples about a smooth curve, in s; 0 before three bends. It is the median of
+    /// the last bends, so neither a step nor the beginning of a queue counts.
     pub fn scatter_s(&self) -> f64 {
-        let mut bends = [0.0; SCATTER];
+        let mut bends = [0.0; SCATTER_INTERVALS];
         let mut count = 0;
-        let mut heard = (0..REMEMBERED).map(|back| self.past(back)).filter(|past| past.rtt_s > 0.0);
-        let (Some(mut next), Some(mut middle)) = (heard.next(), heard.next()) else { return 0.0 };
-        for (bend, first) in bends.iter_mut().zip(heard) {
+        let intervals = (0..HISTORY_INTERVALS).map(|back| self.interval(back));
+        let mut sampled = intervals.filter(|interval| interval.rtt_s > 0.0);
+        let (Some(mut next), Some(mut middle)) = (sampled.next(), sampled.next()) else { return 0.0 };
+        for (bend, first) in bends.iter_mut().zip(sampled) {
             let off = (middle.rtt_s - 0.5 * (first.rtt_s + next.rtt_s)).abs();
             *bend = off / libm::sqrt(1.0 / middle.samples + 0.25 / first.samples + 0.25 / next.samples);
             (next, middle) = (middle, first);
@@ -244,29 +246,29 @@ impl PathEstimate {
 
     /// Standard deviation of the slope within the last interval, in s/s, where single samples have one of `scatter_s`.
     pub fn slope_deviation(&self, scatter_s: f64) -> f64 {
-        scatter_s * libm::sqrt(12.0 / self.past(0).samples) / self.dt_s
+        scatter_s * libm::sqrt(12.0 / self.interval(0).samples) / self.dt_s
     }
 
-    /// The interval `back` before the last one.
-    fn past(&self, back: usize) -> &Past {
-        &self.past[(self.newest + REMEMBERED - back) % REMEMBERED]
+    /// The interval `back` intervals ago; 0 is the latest.
+    fn interval(&self, back: usize) -> &Interval {
+        &self.history[(self.newest + HISTORY_INTERVALS - back) % HISTORY_INTERVALS]
     }
 
-    /// Length of the window of the mean RTT beyond one interval, in s: 0 on a smooth link.
+    /// Length of the window of the mean RTT without its first interval, in s: 0 on a smooth link.
     pub fn window_s(&self) -> f64 {
-        (WINDOWS[self.level] - 1) as f64 * self.dt_s
+        (WINDOW_INTERVALS[self.window] - 1) as f64 * self.dt_s
     }
 
-    /// What the mean RTT varies by without any reason, in s.
+    /// Random variation of the mean RTT, in s.
     pub fn tolerance_s(&self) -> f64 {
-        if self.level == 0 {
+        if self.window == 0 {
             return 2.0 * self.noise_s;
         }
-        SCATTERED * self.roughness_s / libm::sqrt(WINDOWS[self.level] as f64)
+        SCATTER_DEVIATIONS * self.roughness_s / libm::sqrt(WINDOW_INTERVALS[self.window] as f64)
     }
 
     /// Mean RTT of the last interval with a sample, in s; 0 before the first.
-    pub fn latest_s(&self) -> f64 {
+    pub fn latest_rtt_s(&self) -> f64 {
         self.means_s[0]
     }
 
@@ -275,18 +277,18 @@ impl PathEstimate {
         self.bases_s[0]
     }
 
-    /// Take the current RTT as the base: the path has changed.
+    /// Use the current RTT as the base RTT, because the path has changed.
     pub fn rebase(&mut self) {
         self.bases_s = self.means_s;
         self.base_s = self.rtt_s;
         self.floor_s = self.rtt_s;
         self.least_s = [self.rtt_s; 2];
-        self.bucket_s = self.time_s;
+        self.period_start_s = self.time_s;
     }
 
     /// Whether the queue was never empty in the last seconds.
     pub fn is_crowded(&self) -> bool {
-        self.least_s[0].min(self.least_s[1]) > self.floor_s + CROWDED_S.max(1.5 * self.tolerance_s())
+        self.least_s[0].min(self.least_s[1]) > self.floor_s + CROWDED_QUEUE_S.max(1.5 * self.tolerance_s())
     }
 
     /// Queueing delay, in s.
@@ -300,54 +302,54 @@ impl PathEstimate {
         crate::report::ratio(delivered, time)
     }
 
-    /// Bytes lost over bytes answered in the last `window_s`.
+    /// Bytes lost over bytes lost or delivered in the last `window_s`.
     pub fn loss_over(&self, window_s: f64) -> f64 {
         let (_, delivered, lost) = self.sums(window_s);
         crate::report::ratio(lost, delivered + lost)
     }
 
-    /// The sending rate one RTT ago, in bytes/s: what is answered now.
+    /// The sending rate an RTT ago, in bytes/s, which the current ACKs answer.
     pub fn answered_rate(&self) -> f64 {
         let mut time = 0.0;
-        for back in 0..REMEMBERED {
-            let past = self.past(back);
-            time += past.dt_s;
-            if time >= self.latest_s() || past.dt_s == 0.0 {
-                return past.rate;
+        for back in 0..HISTORY_INTERVALS {
+            let interval = self.interval(back);
+            time += interval.dt_s;
+            if time >= self.latest_rtt_s() || interval.dt_s == 0.0 {
+                return interval.rate;
             }
         }
-        self.past[self.newest].rate
+        self.history[self.newest].rate
     }
 
-    /// Delivered over sent bytes, in the last `window_s` of answers.
+    /// Bytes delivered in the last `window_s` over bytes sent an RTT earlier.
     pub fn answered_share(&self, window_s: f64) -> f64 {
         let (mut time, mut delivered, mut sent) = (0.0, 0.0, 0.0);
-        for back in 0..REMEMBERED {
-            let past = self.past(back);
-            if past.dt_s == 0.0 {
+        for back in 0..HISTORY_INTERVALS {
+            let interval = self.interval(back);
+            if interval.dt_s == 0.0 {
                 break;
             }
             if time < window_s {
-                delivered += past.delivered;
+                delivered += interval.delivered;
             }
             if time >= self.rtt_s && time < self.rtt_s + window_s {
-                sent += past.sent;
+                sent += interval.sent;
             }
-            time += past.dt_s;
+            time += interval.dt_s;
         }
         if sent > 0.0 { delivered / sent } else { 1.0 }
     }
 
     fn sums(&self, window_s: f64) -> (f64, f64, f64) {
         let (mut time, mut delivered, mut lost) = (0.0, 0.0, 0.0);
-        for back in 0..REMEMBERED {
-            let past = self.past(back);
-            if past.dt_s == 0.0 {
+        for back in 0..HISTORY_INTERVALS {
+            let interval = self.interval(back);
+            if interval.dt_s == 0.0 {
                 break;
             }
-            time += past.dt_s;
-            delivered += past.delivered;
-            lost += past.lost;
+            time += interval.dt_s;
+            delivered += interval.delivered;
+            lost += interval.lost;
             if time >= window_s {
                 break;
             }
@@ -377,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn the_base_rtt_falls_at_once_ages_by_a_hundredth_a_second_and_moves_when_told() {
+    fn the_base_rtt_falls_at_once_ages_by_a_hundredth_a_second_and_rises_on_rebase() {
         let mut path = PathEstimate::default();
         path.observe(&report(10, 50_000));
         path.observe(&report(20, 40_000));
@@ -411,14 +413,14 @@ mod tests {
         for interval in 2..=4 {
             path.observe(&Report { delivered_bytes: 0, avg_rtt_us: 0, ..report(10 * interval, 0) });
         }
-        assert!((path.silent_s - 0.03).abs() < 1e-9 && !path.heard);
+        assert!((path.silent_s - 0.03).abs() < 1e-9 && !path.has_rtt);
         path.observe(&report(50, 30_000));
-        assert_eq!((path.silent_s, path.heard), (0.0, true));
+        assert_eq!((path.silent_s, path.has_rtt), (0.0, true));
     }
 
     #[test]
-    fn the_scatter_of_single_samples_is_told_whatever_their_number_and_no_queue_counts() {
-        let told_ms = |rtt_us: &dyn Fn(u32, u32) -> u32, samples: u32| {
+    fn scatter_is_that_of_single_samples_at_any_number_of_samples_and_ignores_queues() {
+        let scatter_ms = |rtt_us: &dyn Fn(u32, u32) -> u32, samples: u32| {
             let mut path = PathEstimate::default();
             let mut state = 7_u32;
             for interval in 1..=40 {
@@ -434,12 +436,12 @@ mod tests {
         };
         // Uniform over 6 ms: a deviation of 1.73 ms.
         for samples in [1, 5, 30] {
-            let told = told_ms(&|_, random| 40_000 + random, samples);
-            assert!((1.0..2.6).contains(&told), "{samples}: {told} ms");
+            let scatter = scatter_ms(&|_, random| 40_000 + random, samples);
+            assert!((1.0..2.6).contains(&scatter), "{samples}: {scatter} ms");
         }
         // A step and the beginning of a queue, without scatter.
-        assert_eq!(told_ms(&|interval, _| 40_000 + 1_500 * interval.saturating_sub(35), 9), 0.0);
-        assert_eq!(told_ms(&|interval, _| if interval < 36 { 40_000 } else { 70_000 }, 9), 0.0);
+        assert_eq!(scatter_ms(&|interval, _| 40_000 + 1_500 * interval.saturating_sub(35), 9), 0.0);
+        assert_eq!(scatter_ms(&|interval, _| if interval < 36 { 40_000 } else { 70_000 }, 9), 0.0);
         assert_eq!(PathEstimate::default().scatter_s(), 0.0);
     }
 

@@ -1,4 +1,4 @@
-//! `policy.json`: what a policy was trained for and its provenance.
+//! `policy.json`: a policy's training conditions and provenance.
 
 use serde::Deserialize;
 
@@ -21,7 +21,7 @@ struct Fields {
     observation_dim: usize,
     action_dim: usize,
     interval_ms: f64,
-    /// What the training has seen.
+    /// The ranges of the training.
     #[serde(default)]
     known_ranges: Option<Ranges>,
     /// The scheme that takes over beyond them.
@@ -62,7 +62,7 @@ impl Ranges {
     }
 }
 
-/// What leo-bridge's eBPF program and the simulator have beneath every policy.
+/// Schemes that leo-bridge's eBPF program and the simulator run beneath every policy.
 const FALLBACKS: [&str; 1] = ["cubic"];
 
 type IsValid = fn(&serde_json::Value) -> bool;
@@ -84,7 +84,7 @@ const TYPES: [(&str, IsValid, &str); 8] = [
 pub(super) struct Description {
     pub(super) spec: AgentSpec,
     pub(super) interval_ns: u64,
-    /// Where the policy steers; anywhere if `None`.
+    /// The ranges in which the policy steers; anywhere if `None`.
     pub(super) known_ranges: Option<KnownRanges>,
     /// Provenance as a JSON object.
     pub(super) provenance: String,
@@ -152,7 +152,7 @@ impl Description {
         if let Some(fallback) = fields.fallback.as_deref().filter(|name| !FALLBACKS.contains(name)) {
             return fail("fallback", format!("must be {}, not {fallback:?}", FALLBACKS.join(", ")));
         }
-        // A policy that names a fallback alone has seen everything, and falls back only where it is broken.
+        // A policy with a fallback and no ranges has no bounds, and falls back only where it is broken.
         let guards = ranges.is_some() || fields.fallback.is_some();
         let Ranges { rate_mbps, rtt_ms, loss } = ranges.unwrap_or_default();
         Ok(Self {
@@ -215,10 +215,10 @@ mod tests {
         };
         assert_eq!(with(""), Ok(None));
         assert_eq!(with(r#""fallback": "cubic", "#), Ok(Some(KnownRanges::default())));
-        let known =
+        let ranges =
             with(r#""known_ranges": {"rate_mbps": [10, 500], "loss": [0, 0.01]}, "#).unwrap().unwrap();
         assert_eq!(
-            (known.rate_mbps, known.rtt_ms, known.loss),
+            (ranges.rate_mbps, ranges.rtt_ms, ranges.loss),
             (Some((10.0, 500.0)), None, Some((0.0, 0.01)))
         );
         for (fields, rule) in [

@@ -1,4 +1,4 @@
-//! The digests beside a policy's files, in the format of sha256sum. `common/digests.py` writes them.
+//! The digests in a policy's folder, in the format of sha256sum. `common/digests.py` writes them.
 
 use std::path::Path;
 

@@ -53,17 +53,17 @@ pub(super) fn is_whole(bytes: &[u8]) -> bool {
         && operator_sets
 }
 
-/// Return whether a message consists of complete fields; `seen` gets the number of each top-level field.
-fn has_whole_fields(message: Message, mut bytes: &[u8], depth: u32, seen: &mut dyn FnMut(u64)) -> bool {
+/// Return whether a message consists of complete fields; `on_field` gets the number of each top-level field.
+fn has_whole_fields(message: Message, mut bytes: &[u8], depth: u32, on_field: &mut dyn FnMut(u64)) -> bool {
     while !bytes.is_empty() {
-        let Some((field, rest)) = split_field(bytes) else { return false };
-        seen(field.number);
+        let Some((field, remaining)) = split_field(bytes) else { return false };
+        on_field(field.number);
         if let (Some(nested), Some(content)) = (message.nested(field.number), field.content) {
             if depth == 0 || !has_whole_fields(nested, content, depth - 1, &mut |_| ()) {
                 return false;
             }
         }
-        bytes = rest;
+        bytes = remaining;
     }
     true
 }
@@ -76,19 +76,19 @@ struct Field<'a> {
 
 /// Split off the first field, or return `None` if it is incomplete.
 fn split_field(bytes: &[u8]) -> Option<(Field<'_>, &[u8])> {
-    let (key, rest) = split_varint(bytes)?;
-    let (content, rest) = match key & 7 {
-        0 => (None, split_varint(rest)?.1),
-        1 => (None, rest.get(8..)?),
+    let (key, remaining) = split_varint(bytes)?;
+    let (content, remaining) = match key & 7 {
+        0 => (None, split_varint(remaining)?.1),
+        1 => (None, remaining.get(8..)?),
         2 => {
-            let (length, rest) = split_varint(rest)?;
-            let (content, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-            (Some(content), rest)
+            let (length, remaining) = split_varint(remaining)?;
+            let (content, remaining) = remaining.split_at_checked(usize::try_from(length).ok()?)?;
+            (Some(content), remaining)
         }
-        5 => (None, rest.get(4..)?),
+        5 => (None, remaining.get(4..)?),
         _ => return None,
     };
-    Some((Field { number: key >> 3, content }, rest))
+    Some((Field { number: key >> 3, content }, remaining))
 }
 
 /// Split off a varint: seven bits per byte, lowest first.
@@ -109,15 +109,15 @@ mod tests {
 
     #[test]
     fn whole_fields_of_every_wire_type_are_told_from_cut_ones() {
-        let whole = [
+        let file = [
             &[0x08, 0x96, 0x01][..],         // 1: varint 150
             &[0x11, 1, 2, 3, 4, 5, 6, 7, 8], // 2: eight bytes
             &[0x1d, 1, 2, 3, 4],             // 3: four bytes
             &[0x42, 0x02, 0x10, 0x11],       // 8: a message, a varint
         ]
         .concat();
-        assert!(is_whole(&whole));
-        assert!((0..whole.len()).all(|end| !is_whole(&whole[..end])));
+        assert!(is_whole(&file));
+        assert!((0..file.len()).all(|end| !is_whole(&file[..end])));
         assert!(!is_whole(&[0x42, 0x00, 0x0b]), "groups are not used");
         assert!(!is_whole(&[0xff; 20]), "a varint has at most ten bytes");
     }

@@ -65,7 +65,7 @@ impl Policy {
         self.description.interval_ns
     }
 
-    /// Where the policy steers: beyond, its flows fall back to CUBIC; `None`: anywhere, whatever it answers.
+    /// The ranges beyond which the policy's flows fall back to CUBIC; `None`: the policy always steers.
     pub const fn known_ranges(&self) -> Option<KnownRanges> {
         self.description.known_ranges
     }

@@ -18,7 +18,7 @@ pub(super) type Slot = Range<usize>;
 pub(super) enum Op {
     /// Shared, because a cell that is unrolled over a sequence applies it many times.
     Dense(Arc<Dense>),
-    /// These numbers, whatever the input is.
+    /// These numbers, with any input.
     Constant(Vec<f32>),
     /// The numbers at these places of the scratch memory.
     Gather(Vec<u32>),
@@ -61,7 +61,7 @@ const ROWS: usize = 16;
 
 thread_local! {
     /// Scratch memory that the networks of a thread share, so that a decision allocates nothing. Every step
-    /// reads only what an earlier one wrote, so what it holds from another network does not matter.
+    /// reads only what an earlier one wrote, so remains of another network do not matter.
     static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -161,9 +161,9 @@ impl Network {
                 y[number * outputs..][..outputs].copy_from_slice(&row[self.output.clone()]);
                 let mut memory = &mut memory[number * remembered..][..remembered];
                 for piece in &self.next_memory {
-                    let (here, rest) = memory.split_at_mut(piece.len());
-                    here.copy_from_slice(&row[piece.clone()]);
-                    memory = rest;
+                    let (rows, next_rows) = memory.split_at_mut(piece.len());
+                    rows.copy_from_slice(&row[piece.clone()]);
+                    memory = next_rows;
                 }
             }
         }

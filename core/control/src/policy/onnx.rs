@@ -125,7 +125,7 @@ fn inputs(
         [(only, _)] => only,
         _ => INPUT,
     };
-    let mut found = false;
+    let mut has_observation = false;
     let mut states = Vec::new();
     for (name, input) in inputs {
         let tensor = input.r#type.as_ref().and_then(|of| of.tensor_type.as_ref());
@@ -133,7 +133,7 @@ fn inputs(
         let dims: Option<Vec<Option<i64>>> =
             shape.map(|shape| shape.dim.iter().map(|dim| dim.dim_value).collect());
         if name == observation {
-            found = true;
+            has_observation = true;
             match dims.as_deref() {
                 None | Some([_, None]) => {}
                 Some([_, Some(dim)]) if usize::try_from(*dim) == Ok(observation_dim) => {}
@@ -152,7 +152,7 @@ fn inputs(
             return Err(Broken::new("input", rule));
         }
     }
-    if !found {
+    if !has_observation {
         return Err(Broken::new("input", format!("one must be named {INPUT:?}")));
     }
     Ok((observation.to_owned(), states))

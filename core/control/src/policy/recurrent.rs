@@ -29,9 +29,9 @@ impl Weights {
         size: usize,
     ) -> Self {
         let gates = memory.len() / (size * size);
-        let dense = |weights: &[f32], bias: &[f32], gates: std::ops::Range<usize>, all: usize| {
+        let dense = |weights: &[f32], bias: &[f32], gates: std::ops::Range<usize>, gate_count: usize| {
             let (inputs, outputs, first) =
-                (weights.len() / (all * size), gates.len() * size, gates.start * size);
+                (weights.len() / (gate_count * size), gates.len() * size, gates.start * size);
             let bias =
                 if bias.is_empty() { vec![0.0; outputs] } else { bias[first..first + outputs].to_vec() };
             Arc::new(Dense::new(inputs, bias, |input, output| weights[(first + output) * inputs + input]))
@@ -40,8 +40,7 @@ impl Weights {
             input: dense(input, input_bias, 0..gates, gates),
             memory: dense(memory, memory_bias, 0..gates, gates),
             memory_apart: [0..gates - 1, gates - 1..gates]
-                .map(|some| dense(memory, memory_bias, some, gates)),
-
+                .map(|range| dense(memory, memory_bias, range, gates)),
             size,
         }
     }
@@ -81,21 +80,21 @@ pub(super) fn gru(network: &mut Network, weights: &Weights, reset_after: bool, x
     } else {
         dense(network, first_two, 2 * size, h.clone())
     };
-    let both = |slot: &Slot| slot.start..slot.start + 2 * weights.size;
-    let gates = combine(network, Combination::Add, both(&of_x), both(&of_h));
+    let first_two_gates = |slot: &Slot| slot.start..slot.start + 2 * weights.size;
+    let gates = combine(network, Combination::Add, first_two_gates(&of_x), first_two_gates(&of_h));
     let gates = activate(network, Activation::Sigmoid, gates);
     let (update, reset) = (weights.gate(&gates, 0), weights.gate(&gates, 1));
     let remembered = if reset_after {
         combine(network, Combination::Mul, reset, weights.gate(&of_h, 2))
     } else {
-        let kept = combine(network, Combination::Mul, reset, h.clone());
-        dense(network, third, size, kept)
+        let reset_memory = combine(network, Combination::Mul, reset, h.clone());
+        dense(network, third, size, reset_memory)
     };
     let candidate = combine(network, Combination::Add, weights.gate(&of_x, 2), remembered);
     let candidate = activate(network, Activation::Tanh, candidate);
     let change = combine(network, Combination::Sub, h, candidate.clone());
-    let kept = combine(network, Combination::Mul, update, change);
-    combine(network, Combination::Add, candidate, kept)
+    let memory_share = combine(network, Combination::Mul, update, change);
+    combine(network, Combination::Add, candidate, memory_share)
 }
 
 /// Append a long short-term memory (Hochreiter and Schmidhuber, 1997): gates i, o, f, then the candidate g.
@@ -109,15 +108,15 @@ pub(super) fn gru(network: &mut Network, weights: &Weights, reset_after: bool, x
 pub(super) fn lstm(network: &mut Network, weights: &Weights, x: Slot, h: Slot, c: Slot) -> (Slot, Slot) {
     let of_x = dense(network, &weights.input, 4 * weights.size, x);
     let of_h = dense(network, &weights.memory, 4 * weights.size, h);
-    let all = combine(network, Combination::Add, of_x, of_h);
-    let gates = activate(network, Activation::Sigmoid, all.start..all.start + 3 * weights.size);
-    let candidate = activate(network, Activation::Tanh, weights.gate(&all, 3));
+    let sums = combine(network, Combination::Add, of_x, of_h);
+    let gates = activate(network, Activation::Sigmoid, sums.start..sums.start + 3 * weights.size);
+    let candidate = activate(network, Activation::Tanh, weights.gate(&sums, 3));
     let [input, output, forget] = [0, 1, 2].map(|number| weights.gate(&gates, number));
-    let kept = combine(network, Combination::Mul, forget, c);
-    let added = combine(network, Combination::Mul, input, candidate);
-    let cell = combine(network, Combination::Add, kept, added);
-    let shown = activate(network, Activation::Tanh, cell.clone());
-    (combine(network, Combination::Mul, output, shown), cell)
+    let old_cell = combine(network, Combination::Mul, forget, c);
+    let new_cell = combine(network, Combination::Mul, input, candidate);
+    let cell = combine(network, Combination::Add, old_cell, new_cell);
+    let squashed = activate(network, Activation::Tanh, cell.clone());
+    (combine(network, Combination::Mul, output, squashed), cell)
 }
 
 #[cfg(test)]
@@ -133,7 +132,7 @@ mod tests {
     }
 
     /// A cell of one number, so the tests can spell out the formulas.
-    fn one(gates: usize) -> Weights {
+    fn unit_weights(gates: usize) -> Weights {
         Weights::new(
             &[0.5, -1.0, 2.0, 0.25][..gates],
             &[1.5, 0.75, -0.5, 1.0][..gates],
@@ -152,7 +151,7 @@ mod tests {
         let before = (2.0 * x + 0.3 - 0.5 * (r * h) + 0.6).tanh();
         for (reset_after, n) in [(true, after), (false, before)] {
             let mut network = Network::new(1, 1);
-            let next = gru(&mut network, &one(3), reset_after, 0..1, 1..2);
+            let next = gru(&mut network, &unit_weights(3), reset_after, 0..1, 1..2);
             network.set_output(next.clone());
             network.set_next_memory(vec![next]);
             let (mut memory, mut y) = ([h as f32], [f32::NAN]);
@@ -170,7 +169,7 @@ mod tests {
         let f = sigmoid(2.0 * x + 0.3 - 0.5 * h + 0.6);
         let g = (0.25 * x + 0.4 + h - 0.2).tanh();
         let mut network = Network::new(1, 2);
-        let (hidden, cell) = lstm(&mut network, &one(4), 0..1, 1..2, 2..3);
+        let (hidden, cell) = lstm(&mut network, &unit_weights(4), 0..1, 1..2, 2..3);
         network.set_output(hidden.clone());
         network.set_next_memory(vec![hidden, cell]);
         let (mut memory, mut y) = ([h as f32, c as f32], [f32::NAN]);

@@ -55,8 +55,8 @@ impl Reward {
             return Ok(published);
         }
         Weights::parse(name).map(Self::Terms).map_err(|rule| {
-            let known = Self::names().collect::<Vec<_>>().join(", ");
-            ControlError::new("reward", "name", format!("{rule} (there are: {known})"))
+            let names = Self::names().collect::<Vec<_>>().join(", ");
+            ControlError::new("reward", "name", format!("{rule} (there are: {names})"))
         })
     }
 
@@ -82,7 +82,7 @@ impl Reward {
         }
     }
 
-    /// Whether each flow gets a reward of its own, evaluated over that flow only.
+    /// Whether each flow gets a separate reward, evaluated over that flow only.
     pub const fn is_of_flow(self) -> bool {
         matches!(
             self,
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::Report;
 
-    fn all() -> impl Iterator<Item = Reward> {
+    fn rewards() -> impl Iterator<Item = Reward> {
         Reward::names().map(|name| Reward::by_name(name).unwrap())
     }
 
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_path_without_flows_earns_nothing() {
-        for reward in all() {
+        for reward in rewards() {
             assert_eq!(reward.evaluate(&World::default(), [].iter()), 0.0);
         }
     }
@@ -182,7 +182,7 @@ mod tests {
                 flow.observe(&Report { interval_ns, lost_bytes, mss, ..Report::default() });
                 flow
             });
-            for reward in all() {
+            for reward in rewards() {
                 prop_assert!(reward.evaluate(&world, flows.iter()).is_finite());
             }
         }

@@ -12,12 +12,6 @@ use crate::{FlowState, World};
 pub struct Term {
     /// Name in a reward's text.
     pub name: &'static str,
-    /// Definition, as a formula or in words.
-    pub what: &'static str,
-    /// Unit; `1` for a share or a ratio.
-    pub unit: &'static str,
-    /// Smallest and largest value; `n` flows.
-    pub range: &'static str,
     /// The reward with this term alone; a penalty has the weight -1.
     pub alone: &'static str,
 }
@@ -29,64 +23,24 @@ impl Term {
     }
 }
 
-/// The terms, in the order of their weights.
+/// The terms, in the order of their weights; `n` flows.
 pub(super) const TERMS: [Term; 8] = [
-    Term {
-        name: "throughput",
-        what: "sum over flows of throughput / capacity",
-        unit: "1",
-        range: "[0, 1]",
-        alone: "throughput",
-    },
-    Term {
-        name: "delay",
-        what: "mean over flows of RTT / base RTT, less 1",
-        unit: "base RTTs",
-        range: "[0, 10]",
-        alone: "delay:-1",
-    },
-    Term {
-        name: "loss",
-        what: "mean over flows of lost bytes / delivered bytes",
-        unit: "1",
-        range: "[0, 1]",
-        alone: "loss:-1",
-    },
-    Term {
-        name: "fairness",
-        what: "Jain's index of the flows' throughput over 5 intervals",
-        unit: "1",
-        range: "[1/n, 1]",
-        alone: "fairness",
-    },
-    Term {
-        name: "stability",
-        what: "1 less the mean relative deviation of a flow's throughput over 5 intervals",
-        unit: "1",
-        range: "[0, 1]",
-        alone: "stability",
-    },
-    Term {
-        name: "power",
-        what: "throughput / (1 + delay): 1 is the physical limit",
-        unit: "1",
-        range: "[0, 1]",
-        alone: "power",
-    },
-    Term {
-        name: "utility",
-        what: "mean over flows of ln(throughput over 5 intervals / fair share of the capacity)",
-        unit: "nats",
-        range: "[-3.5, ln n]",
-        alone: "utility",
-    },
-    Term {
-        name: "inequality",
-        what: "1 less fairness: 0 where all is well, as utility is",
-        unit: "1",
-        range: "[0, 1 - 1/n]",
-        alone: "inequality:-1",
-    },
+    // Sum over flows of throughput / capacity, in [0, 1].
+    Term { name: "throughput", alone: "throughput" },
+    // Mean over flows of RTT / base RTT, less 1: base RTTs, in [0, 10].
+    Term { name: "delay", alone: "delay:-1" },
+    // Mean over flows of lost bytes / delivered bytes, in [0, 1].
+    Term { name: "loss", alone: "loss:-1" },
+    // Jain's index of the flows' throughput over 5 intervals, in [1/n, 1].
+    Term { name: "fairness", alone: "fairness" },
+    // 1 less the mean relative deviation of a flow's throughput over 5 intervals, in [0, 1].
+    Term { name: "stability", alone: "stability" },
+    // throughput / (1 + delay), in [0, 1]; 1 is the physical limit.
+    Term { name: "power", alone: "power" },
+    // Mean over flows of ln(throughput over 5 intervals / fair share of the capacity): nats, in [-3.5, ln n].
+    Term { name: "utility", alone: "utility" },
+    // 1 less fairness, in [0, 1 - 1/n]; 0 is best, as for utility.
+    Term { name: "inequality", alone: "inequality:-1" },
 ];
 
 /// Upper limit of RTT / base RTT - 1.
@@ -212,16 +166,16 @@ mod tests {
     }
 
     #[test]
-    fn each_term_is_what_its_row_says() {
+    fn each_term_equals_its_definition() {
         let queued =
             Report { avg_rtt_us: 45_000, lost_bytes: 1_000, delivered_bytes: 10_000, ..Report::default() };
-        let one = [flow(&[10_000_000; 5], queued)];
-        check("throughput", &one, 0.8);
-        check("delay:-1", &one, -0.5);
-        check("loss:-1", &one, -0.1);
-        check("fairness", &one, 1.0);
-        check("stability", &one, 1.0);
-        check("power", &one, 0.8 / 1.5);
+        let flows = [flow(&[10_000_000; 5], queued)];
+        check("throughput", &flows, 0.8);
+        check("delay:-1", &flows, -0.5);
+        check("loss:-1", &flows, -0.1);
+        check("fairness", &flows, 1.0);
+        check("stability", &flows, 1.0);
+        check("power", &flows, 0.8 / 1.5);
     }
 
     #[test]
@@ -246,21 +200,21 @@ mod tests {
 
     #[test]
     fn weights_add_up() {
-        let one = [flow(&[12_500_000; 5], Report { avg_rtt_us: 60_000, ..Report::default() })];
-        check("throughput:2,delay:-0.5", &one, 2.0 - 0.5);
-        check("throughput, power : 4", &one, 1.0 + 4.0 * 0.5);
+        let flows = [flow(&[12_500_000; 5], Report { avg_rtt_us: 60_000, ..Report::default() })];
+        check("throughput:2,delay:-0.5", &flows, 2.0 - 0.5);
+        check("throughput, power : 4", &flows, 1.0 + 4.0 * 0.5);
     }
 
     #[test]
     fn a_penalty_has_a_minus_sign_or_is_paid_for_with_an_explicit_plus() {
-        for (text, told) in
+        for (text, correction) in
             [("throughput:1,delay", "delay:-1"), ("loss:2", "loss:-2"), ("inequality:0.5", "-0.5")]
         {
             let rule = Weights::parse(text).unwrap_err();
-            assert!(rule.contains("is a penalty") && rule.contains(told), "{rule}");
+            assert!(rule.contains("is a penalty") && rule.contains(correction), "{rule}");
         }
-        let one = [flow(&[12_500_000; 5], Report { avg_rtt_us: 60_000, ..Report::default() })];
-        check("delay:+2", &one, 2.0);
+        let flows = [flow(&[12_500_000; 5], Report { avg_rtt_us: 60_000, ..Report::default() })];
+        check("delay:+2", &flows, 2.0);
         for term in TERMS {
             assert_eq!(Weights::parse(term.name).is_err(), term.is_penalty(), "{}", term.name);
             assert!(Weights::parse(term.alone).is_ok(), "{}", term.alone);
@@ -268,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_parse_is_told_with_its_rule() {
+    fn text_that_does_not_parse_is_reported_with_its_rule() {
         for text in ["throughput:", "throughput:one", "delay:0", "delay:-1,delay:-2", "loss:-inf"] {
             assert!(Weights::parse(text).unwrap_err().ends_with("each term once"), "{text}");
         }

@@ -20,7 +20,7 @@ pub struct Departure {
 /// The departures of the packets still in flight.
 #[derive(Clone, Debug, Default)]
 pub struct Observer {
-    left: VecDeque<Departure>,
+    departures: VecDeque<Departure>,
     sent_bytes: u64,
     last: Departure,
 }
@@ -56,21 +56,21 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub(super) fn observe_departures(&mut self, now: Nanos) {
         if self.observer.is_some() && self.leaving.front().is_some_and(|first| first.at <= now) {
-            self.observe_them(now);
+            self.record_departures(now);
         }
     }
 
     #[inline(never)]
-    fn observe_them(&mut self, now: Nanos) {
+    fn record_departures(&mut self, now: Nanos) {
         let waiting = self.waiting_bytes();
         let Some(observer) = &mut self.observer else { return };
-        let gone = |packet: &&Leaving| packet.at <= now;
-        while let Some(&Leaving { at, bytes, sent }) = self.leaving.front().filter(gone) {
+        let has_left = |packet: &&Leaving| packet.at <= now;
+        while let Some(&Leaving { at, bytes, sent }) = self.leaving.front().filter(has_left) {
             self.queued_bytes -= u64::from(bytes);
             self.leaving.pop_front();
             observer.sent_bytes += if sent { u64::from(bytes) } else { 0 };
             let queued_bytes = self.queued_bytes + waiting;
-            observer.left.push_back(Departure { at, queued_bytes, sent_bytes: observer.sent_bytes });
+            observer.departures.push_back(Departure { at, queued_bytes, sent_bytes: observer.sent_bytes });
         }
     }
 
@@ -78,6 +78,6 @@ impl<P: Packet> Link<P> {
     #[inline(never)]
     pub(super) fn observe_end(&mut self) {
         let Some(observer) = &mut self.observer else { return };
-        observer.last = observer.left.pop_front().unwrap_or_default();
+        observer.last = observer.departures.pop_front().unwrap_or_default();
     }
 }

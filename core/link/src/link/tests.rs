@@ -119,12 +119,12 @@ fn trace(parts: &[Part], loss: f64) -> Arc<PathTrace> {
 /// The part that covers `at`, found by adding up durations, independently of the schedule's cursor.
 fn part_at(parts: &[Part], offset: Nanos, at: Nanos) -> Part {
     let period: Nanos = parts.iter().map(|part| part.0).sum();
-    let mut left = (at + offset) % period;
+    let mut phase = (at + offset) % period;
     for &part in parts {
-        if left < part.0 {
+        if phase < part.0 {
             return part;
         }
-        left -= part.0;
+        phase -= part.0;
     }
     unreachable!("the remainder is within the period")
 }
@@ -233,7 +233,7 @@ fn two_ways(up: &[Part], down: &[Part]) -> Arc<PathTrace> {
 }
 
 proptest! {
-    // So conservation, order and outages hold for each direction as the other tests say for one.
+    // So conservation, order and outages hold for each direction as the other tests require of one.
     #[test]
     fn each_direction_is_the_link_that_a_trace_of_its_values_alone_makes(
         (up, down) in (parts(), parts()),

@@ -160,18 +160,18 @@ fn parse_metadata(line: &str) -> Result<(String, Version), Broken> {
 }
 
 fn check_header(line: &str, version: Version) -> Result<(), Broken> {
-    let known = version.columns();
+    let expected = version.columns();
     let columns: Vec<&str> = line.split(',').collect();
-    if columns == known {
+    if columns == expected {
         return Ok(());
     }
-    if let Some(missing) = known.iter().find(|name| !columns.contains(name)) {
+    if let Some(missing) = expected.iter().find(|name| !columns.contains(name)) {
         return broken("header", format!("column {missing} is missing"));
     }
-    if let Some(unknown) = columns.iter().find(|name| !known.contains(name)) {
+    if let Some(unknown) = columns.iter().find(|name| !expected.contains(name)) {
         return broken("header", format!("unknown column {unknown:?}"));
     }
-    broken("header", format!("must be {}", known.join(",")))
+    broken("header", format!("must be {}", expected.join(",")))
 }
 
 /// The most columns of a version.
@@ -252,8 +252,8 @@ fn parse_row(line: &str, version: Version) -> Result<Row, Broken> {
         return broken("path_id", format!("must be a non-negative integer, not {path_id:?}"));
     };
     let Some(event) = Event::parse(event) else {
-        let known = "hard_handover, soft_handover, soft_handover(FROM_MS..TO_MS), unreachable";
-        return broken("event", format!("must be empty or one of {known}, not {event:?}"));
+        let events = "hard_handover, soft_handover, soft_handover(FROM_MS..TO_MS), unreachable";
+        return broken("event", format!("must be empty or one of {events}, not {event:?}"));
     };
     Ok(Row { time_ns, up, down, path_id, event })
 }

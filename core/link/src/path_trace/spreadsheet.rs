@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use crate::interrupt::{Interrupted, Stop, Watch};
 
-/// What editors on Windows write first.
+/// The byte-order mark that editors on Windows write first.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Return `text` with commas between columns, points in decimals and without quotes, line by line.
 ///
 /// Spreadsheets put cells in quotes, separate columns by semicolons or tabs where decimals have commas, and
-/// fill up lines with empty cells. Other text is returned as it is, without a byte-order mark.
+/// fill up lines with empty cells. Other text is returned unchanged, without a byte-order mark.
 ///
 /// # Errors
 /// The caller stops the conversion.

@@ -94,11 +94,11 @@ fn in_version_2_each_direction_has_values_of_its_own() {
 
 #[test]
 fn version_1_is_version_2_with_the_same_values_in_both_directions() {
-    let one = PathTrace::parse(
+    let first = PathTrace::parse(
         &trace(&["0,30.5,100,250.5,0.01,1,3,", "15,31,100,250.5,0,0,4,unreachable", "20,31,1,1,0,1,4,"]),
         "x.csv",
     );
-    let two = PathTrace::parse(
+    let second = PathTrace::parse(
         &two_ways(&[
             "0,30.5,30.5,100,250.5,0.01,0.01,1,1,3,",
             "15,31,31,100,250.5,0,0,0,0,4,unreachable",
@@ -106,16 +106,8 @@ fn version_1_is_version_2_with_the_same_values_in_both_directions() {
         ]),
         "x.csv",
     );
-    let (one, two) = (one.expect("parses"), two.expect("parses"));
-    assert_eq!((one.rows, one.period_ns), (two.rows, two.period_ns));
-}
-
-#[test]
-fn a_row_holds_until_the_next_begins() {
-    let text = trace(&["0,5,1,1,0,1,0,", "1,5,1,1,0,1,1,soft_handover", "2,5,1,1,0,1,2,", "3,5,1,1,0,1,2,"]);
-    let trace = PathTrace::parse(&text, "x.csv").expect("parses");
-    let at = |time_ns| trace.index_at(time_ns);
-    assert_eq!([at(0), at(999_999_999), at(1_000_000_000), at(2_999_999_999), at(u64::MAX)], [0, 0, 1, 2, 2]);
+    let (first, second) = (first.expect("parses"), second.expect("parses"));
+    assert_eq!((first.rows, first.period_ns), (second.rows, second.period_ns));
 }
 
 #[test]
@@ -127,8 +119,8 @@ fn line_breaks_of_other_systems_are_taken() {
 
 #[test]
 fn the_metadata_must_name_the_format_and_its_version() {
-    let rest = format!("\n{HEADER}\n0,5,1,1,0,1,0,\n1,5,1,1,0,1,0,\n");
-    let with = |line: &str| error(&format!("{line}{rest}"));
+    let rows = format!("\n{HEADER}\n0,5,1,1,0,1,0,\n1,5,1,1,0,1,0,\n");
+    let with = |line: &str| error(&format!("{line}{rows}"));
     assert_eq!(with("time_s"), "x.csv:1: metadata: the first line must be '# ' and a JSON object");
     assert!(with("# {\"format\":").starts_with("x.csv:1: metadata: not JSON: "));
     assert_eq!(with("# [1]"), "x.csv:1: metadata: must be a JSON object");
@@ -184,8 +176,8 @@ fn a_trace_that_a_spreadsheet_saved_is_read_as_the_one_that_it_opened() {
     assert_eq!(PathTrace::parse(&whole, "x.csv").map_err(|error| error.to_string()), Ok(expected.clone()));
     let marked = format!("\u{feff}{}", text.replace('\n', "\r\n"));
     assert_eq!(PathTrace::parse(&marked, "x.csv").as_ref(), Ok(&expected));
-    let (first, others) = text.split_once('\n').expect("has lines");
-    let long = format!("{first}\n{}", others.replace("1.5,", "1.5,9,").replace(',', ";"));
+    let (first, rows) = text.split_once('\n').expect("has lines");
+    let long = format!("{first}\n{}", rows.replace("1.5,", "1.5,9,").replace(',', ";"));
     assert_eq!(
         PathTrace::parse(&long, "x.csv").map_err(|error| error.to_string()),
         Err("x.csv:4: row: must have 11 columns".to_owned()),

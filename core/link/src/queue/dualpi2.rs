@@ -152,7 +152,7 @@ impl<P: Packet> DualPi2<P> {
             let marks = f64::from(self.settings.coupling) * self.probability;
             let overload = marks > 1.0;
             verdict = match (low, overload) {
-                // Appendix A.2: on overload, both queues drop alike, whatever the packets' codepoints.
+                // Appendix A.2: on overload, both queues drop alike, with any codepoint.
                 (true, true) if self.settings.drop_overload && self.rolls_twice() => Verdict::Drop,
                 (true, true) => Verdict::Mark,
                 (true, false) if self.rolls(marks) => Verdict::Mark,

@@ -22,7 +22,7 @@ impl<P> HeadDrop<P> {
         Self { limit, waiting: VecDeque::new(), bytes: 0, sending: (0, 0) }
     }
 
-    /// Set what is on the transmitter as the next packet arrives.
+    /// Set the bytes on the transmitter as the next packet arrives.
     pub const fn beside(&mut self, packets: u64, bytes: u64) {
         self.sending = (packets, bytes);
     }

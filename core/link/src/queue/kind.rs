@@ -57,7 +57,7 @@ impl QueueKind {
     /// The discipline called `name`.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+        Self::ALL.iter().find(|(kind_name, _)| *kind_name == name).map(|(_, kind)| *kind)
     }
 
     /// Its name in scenarios, on command lines and in logs.

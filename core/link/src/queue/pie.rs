@@ -110,7 +110,7 @@ impl Controller {
     pub fn update(&mut self, settings: &PieSettings, backlog: u64) {
         let (delay, old) = (self.delay, self.old_delay);
         // Linux: with packets waiting, a delay of zero is left over from an idle queue.
-        let known = delay != 0 || backlog == 0;
+        let is_measured = delay != 0 || backlog == 0;
         // §5.2: the smaller the probability, the smaller its steps.
         let mut scale = 1.0;
         if self.probability < 0.1 {
@@ -131,7 +131,7 @@ impl Controller {
             change += STEP;
         }
         self.probability = (self.probability + change).clamp(0.0, 1.0);
-        if delay == 0 && old == 0 && known {
+        if delay == 0 && old == 0 && is_measured {
             self.probability *= 1.0 - 1.0 / 64.0;
         }
         self.old_delay = delay;

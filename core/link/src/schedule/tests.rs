@@ -18,12 +18,12 @@ fn trace(parts: &[(Nanos, bool)]) -> Arc<PathTrace> {
 
 fn connected(parts: &[(Nanos, bool)], offset: Nanos, at: Nanos) -> bool {
     let period: Nanos = parts.iter().map(|part| part.0).sum();
-    let mut left = (at + offset) % period;
+    let mut phase = (at + offset) % period;
     for &(duration, connected) in parts {
-        if left < duration {
+        if phase < duration {
             return connected;
         }
-        left -= duration;
+        phase -= duration;
     }
     unreachable!("the remainder is within the period")
 }

@@ -1,4 +1,4 @@
-//! A flow whose packets leave when its oracle says so.
+//! A flow whose oracle decides when packets leave.
 
 use leo_cc::CongestionControl;
 use leo_link::Nanos;
@@ -19,16 +19,16 @@ impl Flow {
         }
     }
 
-    /// Note that all was sent that may leave at `now`.
-    pub fn rest(&mut self, now: Nanos) {
+    /// Tell the oracle that the flow sends nothing more at `now`.
+    pub fn end_sending(&mut self, now: Nanos) {
         if let Some(oracle) = &mut self.oracle {
             let waits = !oracle.may_send(now);
-            oracle.rest(waits);
+            oracle.end_sending(waits);
         }
     }
 
-    /// Return the window that the scheme wants, in packets.
-    pub fn wanted_window(&self, now: Nanos) -> u32 {
+    /// Return the scheme's desired window in packets.
+    pub fn desired_window(&self, now: Nanos) -> u32 {
         self.oracle.as_ref().map_or_else(|| self.sender.scheme().window(), |oracle| oracle.window(now))
     }
 

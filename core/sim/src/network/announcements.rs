@@ -86,13 +86,13 @@ fn repeated<'a>(
     let offset = nanos(link.offset_s, NANOS_PER_S) % trace.period_ns;
     let period = trace.period_ns;
     let periods = (end + offset) / period + 1;
-    (0..periods).flat_map(|round| announced.handovers.iter().map(move |one| (round, one))).filter_map(
-        move |(round, one)| {
-            let at = round * period + nanos(one.predicted_s.max(0.0), NANOS_PER_S);
+    (0..periods)
+        .flat_map(|round| announced.handovers.iter().map(move |handover| (round, handover)))
+        .filter_map(move |(round, handover)| {
+            let at = round * period + nanos(handover.predicted_s.max(0.0), NANOS_PER_S);
             let expected_at = at.checked_sub(offset)?;
             (expected_at < end).then_some(Handover { expected_at })
-        },
-    )
+        })
 }
 
 /// Return the time of the first reconfiguration and the period.
@@ -120,8 +120,8 @@ mod tests {
         let scenario = Scenario::from_json(scenario).expect("valid");
         let trace = Arc::new(PathTrace::parse(csv, "path").expect("valid"));
         let traces = TraceSet::from([("path".to_owned(), trace)]);
-        let found = along(&scenario, &scenario.flows[0].route, &traces, 0).reconfiguration;
+        let grid = along(&scenario, &scenario.flows[0].route, &traces, 0).reconfiguration;
         // The run starts 17 s after the epoch, 10 s before the re-selection at 27 s.
-        assert_eq!(found, Some((10_000_000_000, 15_000_000_000)));
+        assert_eq!(grid, Some((10_000_000_000, 15_000_000_000)));
     }
 }

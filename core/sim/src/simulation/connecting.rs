@@ -64,7 +64,7 @@ impl Simulation {
         flow.receiver.open(self.now);
         let path = flow.routes.path();
         let mut answer = opening(Kind::SynAck, index, path, syn.timestamp, syn.propagation);
-        answer.left = timestamp_ms(self.now) as u16;
+        answer.sent_ms_low = timestamp_ms(self.now) as u16;
         self.send_back(answer);
     }
 }

@@ -17,7 +17,7 @@ pub struct Port {
     /// Flows in this interval.
     counted: u32,
     /// Last interval of each flow.
-    seen: Box<[u32]>,
+    last_interval: Box<[u32]>,
     /// Results of the previous interval, which packets collect.
     flows: u32,
     average_rtt: Nanos,
@@ -32,7 +32,7 @@ impl Port {
             sum: 0.0,
             sum_squared: 0.0,
             counted: 0,
-            seen: vec![0; flows].into(),
+            last_interval: vec![0; flows].into(),
             flows: 0,
             average_rtt: 0,
         }
@@ -49,9 +49,9 @@ impl Port {
             self.sum += share;
             self.sum_squared += share * header.base_rtt as f64;
         }
-        let seen = &mut self.seen[flow as usize];
-        if *seen != self.interval {
-            *seen = self.interval;
+        let last_interval = &mut self.last_interval[flow as usize];
+        if *last_interval != self.interval {
+            *last_interval = self.interval;
             self.counted += 1;
         }
         (self.flows, self.average_rtt)

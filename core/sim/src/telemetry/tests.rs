@@ -33,11 +33,11 @@ fn a_packet_collects_a_hop_at_each_link_and_an_acknowledgement_finds_them() {
     assert!(headers.collected(7).is_none(), "it is on its way");
     pass(&mut headers, &packet(0, 7, 100), &mut ports[1], (5, 8_000_000), departure(2 * MS), None);
     let hops = headers.collected(7).expect("it has arrived");
-    let told: Vec<_> = hops
+    let telemetry: Vec<_> = hops
         .iter()
         .map(|hop| (hop.link, hop.queue_found, hop.queue_left, hop.departed_at, hop.rate))
         .collect();
-    assert_eq!(told, [(3, 4_500, 3_000, MS, 10_000_000), (5, 1_500, 3_000, 2 * MS, 1_000_000)]);
+    assert_eq!(telemetry, [(3, 4_500, 3_000, MS, 10_000_000), (5, 1_500, 3_000, 2 * MS, 1_000_000)]);
     assert!(headers.collected(7 + 64).is_none());
 }
 
@@ -72,25 +72,25 @@ fn a_port_averages_over_flows_not_over_packets_and_counts_them() {
     // Section III-B: three flows of 20, 50 and 80 ms that send 500, 40 and 100 packets per second.
     let mut port = Port::new(4);
     let flows = [(20 * MS, 10, 2 * MS), (50 * MS, 2, 25 * MS), (80 * MS, 8, 10 * MS)];
-    let mut told = (0, 0);
+    let mut measured = (0, 0);
     for now in (1..1_000).map(|ms| ms * MS) {
         for (flow, &(base_rtt, window, gap)) in flows.iter().enumerate() {
             if now % gap == 0 {
-                told = port.observe(now, flow as u32, Header { base_rtt, window });
+                measured = port.observe(now, flow as u32, Header { base_rtt, window });
             }
         }
     }
-    assert_eq!(told.0, 3);
-    assert!((48 * MS..52 * MS).contains(&told.1), "{}", told.1);
+    assert_eq!(measured.0, 3);
+    assert!((48 * MS..52 * MS).contains(&measured.1), "{}", measured.1);
     // The second flow ends and is forgotten an interval later.
     for now in (1_000..1_200).map(|ms| ms * MS) {
         for (flow, &(base_rtt, window, gap)) in flows.iter().enumerate() {
             if flow != 1 && now % gap == 0 {
-                told = port.observe(now, flow as u32, Header { base_rtt, window });
+                measured = port.observe(now, flow as u32, Header { base_rtt, window });
             }
         }
     }
-    assert_eq!(told.0, 2);
+    assert_eq!(measured.0, 2);
 }
 
 #[test]

@@ -64,10 +64,10 @@ fn the_run_log_has_the_path_changes_that_schemes_expect_at_the_times_at_which_th
     let predicted = [2.25, 16.75, 32.0, 33.0, 47.5].map(|at| json!({"predicted_s": at}));
     let about = json!({"handovers": predicted, "reattach_s": 15.0, "reattach_phase_s": 2.0});
     let near = |scheme: &str, expected: &[f64], late_s: f64| {
-        let found = path_changes(&stepping(scheme, &about, 10 * MS));
-        assert_eq!(found.len(), expected.len(), "{scheme}: {found:?}");
+        let changes = path_changes(&stepping(scheme, &about, 10 * MS));
+        assert_eq!(changes.len(), expected.len(), "{scheme}: {changes:?}");
         let late = |(at, expected): (&f64, &f64)| (0.0..=late_s).contains(&(at - expected + 1e-9));
-        assert!(found.iter().zip(expected).all(late), "{scheme}: {found:?}");
+        assert!(changes.iter().zip(expected).all(late), "{scheme}: {changes:?}");
     };
     // 0.1 s before each point of the grid; LeoCC, when the next ACK comes.
     for scheme in ["starquic", "starquic-bbr3"] {
@@ -83,8 +83,8 @@ fn the_run_log_has_the_path_changes_that_schemes_expect_at_the_times_at_which_th
 #[test]
 fn without_announcements_the_run_log_has_no_path_changes() {
     for scheme in ["starquic", "starquic-bbr3", "leocc", "satcp"] {
-        let found = path_changes(&stepping(scheme, &json!({}), 10 * MS));
-        assert!(found.is_empty(), "{scheme}: {found:?}");
+        let changes = path_changes(&stepping(scheme, &json!({}), 10 * MS));
+        assert!(changes.is_empty(), "{scheme}: {changes:?}");
     }
 }
 

@@ -121,27 +121,27 @@ fn a_batch_of_one_does_what_each_row_of_a_large_batch_does() {
     let seeds = [3, 1, 4, 1, 5];
     for threads in [1, 2] {
         let mut many = Arrays::new(seeds.len(), threads);
-        let mut ones: Vec<Arrays> = seeds.iter().map(|_| Arrays::new(1, 1)).collect();
+        let mut singles: Vec<Arrays> = seeds.iter().map(|_| Arrays::new(1, 1)).collect();
         for (index, seed) in seeds.into_iter().enumerate() {
             many.reset(index, &parse(&scenario(seed))).expect("it can be built");
-            ones[index].reset(0, &parse(&scenario(seed))).expect("it can be built");
+            singles[index].reset(0, &parse(&scenario(seed))).expect("it can be built");
         }
         for step in 0..80 {
-            for (index, one) in ones.iter().enumerate() {
-                assert_eq!(many.row(index), one.row(0), "row {index}, step {step}, {threads} threads");
+            for (index, single) in singles.iter().enumerate() {
+                assert_eq!(many.row(index), single.row(0), "row {index}, step {step}, {threads} threads");
             }
             many.step(|row, slot| action(seeds[row], slot, step));
-            for (one, seed) in ones.iter_mut().zip(seeds) {
-                one.step(|_, slot| action(seed, slot, step));
+            for (single, seed) in singles.iter_mut().zip(seeds) {
+                single.step(|_, slot| action(seed, slot, step));
             }
         }
         assert!(many.finished.iter().all(|&finished| finished));
         assert_eq!(many.row(1), many.row(3), "equal seeds");
         assert_ne!(many.row(0), many.row(1), "different seeds");
-        for (index, one) in ones.iter_mut().enumerate() {
+        for (index, single) in singles.iter_mut().enumerate() {
             let log = many.batch.run_log(index).expect("it was reset");
             assert_conserved(&log);
-            assert_eq!(text(&log), text(&one.batch.run_log(0).expect("it was reset")));
+            assert_eq!(text(&log), text(&single.batch.run_log(0).expect("it was reset")));
         }
     }
 }

@@ -32,19 +32,19 @@ fn the_default_receive_buffer_limits_a_geo_link_to_half_of_its_maximum_a_round_t
     // "effectively, rwnd is capped at 1/2 the default max, or about 3 MBytes, which limits throughput to
     // about 30 Mb/s". 3,145,728 bytes per 600 ms are 41.9 Mbit/s; the paper's stacks stay somewhat below.
     for wmem in [json!(null), json!(LARGE)] {
-        let found = geo(json!(RMEM), wmem);
-        assert!((found / 41.9 - 1.0).abs() < 0.03, "{found}");
+        let goodput_mbps = geo(json!(RMEM), wmem);
+        assert!((goodput_mbps / 41.9 - 1.0).abs() < 0.03, "{goodput_mbps}");
     }
 }
 
 #[test]
 fn without_auto_tuning_half_of_the_default_is_the_limit() {
     // "Without receiver auto-tuning, throughput is severely limited by the default 131 KBytes": 64 KiB/RTT.
-    let found = geo(json!([4_096, 131_072, 131_072]), json!(null));
-    assert!((found / 0.874 - 1.0).abs() < 0.05, "{found}");
+    let goodput_mbps = geo(json!([4_096, 131_072, 131_072]), json!(null));
+    assert!((goodput_mbps / 0.874 - 1.0).abs() < 0.05, "{goodput_mbps}");
     // "is doubled for the second" stack, which has twice the default.
     let doubled = geo(json!([4_096, 262_144, 262_144]), json!(null));
-    assert!((doubled / found - 2.0).abs() < 0.1, "{doubled}");
+    assert!((doubled / goodput_mbps - 2.0).abs() < 0.1, "{doubled}");
 }
 
 #[test]
@@ -52,11 +52,11 @@ fn with_the_default_send_buffer_larger_receive_buffers_do_not_help() {
     // "the throughput for receiver auto-tuning is similar in all cases … For stacks 3 and 4, rwnd is no
     // longer the limit …, but throughput is still limited by wmem." 4,194,304 bytes per 600 ms are 55.9
     // Mbit/s. The application wakes up when a third is acknowledged, so 2/3 to all are in flight.
-    let found = geo(json!([4_096, 131_072, 12_582_912]), json!(WMEM));
-    assert!((37.2..55.9).contains(&found), "{found}");
+    let goodput_mbps = geo(json!([4_096, 131_072, 12_582_912]), json!(WMEM));
+    assert!((37.2..55.9).contains(&goodput_mbps), "{goodput_mbps}");
     for rmem in [json!(RMEM), json!(LARGE), json!(null)] {
-        let other = geo(rmem.clone(), json!(WMEM));
-        assert!((other / found - 1.0).abs() < 0.05, "{rmem}: {other}");
+        let with_larger = geo(rmem.clone(), json!(WMEM));
+        assert!((with_larger / goodput_mbps - 1.0).abs() < 0.05, "{rmem}: {with_larger}");
     }
     // The buffer is the limit: of half the buffer, too, 2/3 to all are in flight.
     let half = geo(json!([4_096, 131_072, 12_582_912]), json!([4_096, 16_384, 2_097_152]));

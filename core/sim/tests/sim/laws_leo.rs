@@ -57,14 +57,14 @@ fn satcp_keeps_its_window_over_announced_handovers_and_with_it_the_throughput() 
     assert!(satcp > cubic + 0.03, "{satcp} against {cubic}");
     assert!((goodput("satcp", false) - cubic).abs() < 0.02, "without announcements it is CUBIC");
     // Window 1 s after each handover except the first ones, relative to the window before.
-    let kept = |scheme: &str| {
+    let window_share = |scheme: &str| {
         let log = handovers(scheme, true, 1);
         let window =
             |time_s: f64| f64::from(log.flow_series.cwnd_packets[(time_s * 10.0).round() as usize - 1]);
         let ratios = (30..115).step_by(5).map(f64::from).map(|at| window(at + 1.0) / window(at - 0.2));
         ratios.sum::<f64>() / 17.0
     };
-    let (cubic, satcp) = (kept("cubic"), kept("satcp"));
+    let (cubic, satcp) = (window_share("cubic"), window_share("satcp"));
     assert!(satcp > 0.9 && satcp - cubic > 0.08, "{satcp} against {cubic}");
 }
 
@@ -81,7 +81,7 @@ fn starquic_freezes_its_window_over_a_reconfiguration() {
             runs.iter().map(|log| log.flows[0].normalized_goodput).sum::<f64>() / runs.len() as f64
         };
         // Window 0.4 s after each reconfiguration, relative to 0.1 s before.
-        let kept = |runs: &[RunLog]| {
+        let window_share = |runs: &[RunLog]| {
             let ratios = runs.iter().flat_map(|log| {
                 let window = |time_s: f64| {
                     f64::from(log.flow_series.cwnd_packets[(time_s * 10.0).round() as usize - 1])
@@ -91,11 +91,11 @@ fn starquic_freezes_its_window_over_a_reconfiguration() {
             let ratios: Vec<f64> = ratios.collect();
             ratios.iter().sum::<f64>() / ratios.len() as f64
         };
-        let (before, after) = (kept(&plain), kept(&frozen_runs));
-        let told = format!("{frozen} keeps {after} of its window, {scheme} {before}");
+        let (before, after) = (window_share(&plain), window_share(&frozen_runs));
+        let message = format!("{frozen} keeps {after} of its window, {scheme} {before}");
         // Losses at a reconfiguration move BBR's model-based window less than they halve CUBIC's.
         let least = if scheme == "bbr3" { 0.05 } else { 0.1 };
-        assert!(after > 0.95 && after - before > least, "{told}");
+        assert!(after > 0.95 && after - before > least, "{message}");
         let (before, after) = (goodput(&plain), goodput(&frozen_runs));
         // CUBIC loses 0.3 %; freezing must save at least a tenth of it.
         assert!(1.0 - after < 0.9 * (1.0 - before), "{frozen} has {after}, {scheme} {before}");

@@ -56,9 +56,9 @@ fn leocc_carries_more_than_cubic_copa_and_bbr3_and_queues_less_than_bbr() {
     for swing in [0.3, 0.6] {
         let (goodput, rtt) = mean(swing, "leocc", true);
         assert!(goodput > 0.9, "{goodput}");
-        for (other, least) in [("cubic", 1.85), ("copa", 1.2), ("bbr3", 1.2)] {
-            let (others, _) = mean(swing, other, true);
-            assert!(goodput > least * others, "{goodput} against {other}'s {others}");
+        for (scheme, least) in [("cubic", 1.85), ("copa", 1.2), ("bbr3", 1.2)] {
+            let (other_goodput, _) = mean(swing, scheme, true);
+            assert!(goodput > least * other_goodput, "{goodput} against {scheme}'s {other_goodput}");
         }
         let (_, bbr) = mean(swing, "bbr", true);
         assert!(rtt < 0.8 * bbr, "{rtt} ms against BBR's {bbr} ms");
@@ -72,7 +72,7 @@ fn leocc_is_the_better_for_knowing_when_the_path_is_reconfigured() {
     // README: "a critical characteristic of emerging LEO networks called “connection reconfiguration”, which implicitly
     // reflects satellite path changes and is strongly correlated to network variations".
     for swing in [0.0, 0.3, 0.6] {
-        let ((told, _), (untold, _)) = (mean(swing, "leocc", true), mean(swing, "leocc", false));
-        assert!(told > untold + 0.02, "{told} against {untold}");
+        let ((announced, _), (unannounced, _)) = (mean(swing, "leocc", true), mean(swing, "leocc", false));
+        assert!(announced > unannounced + 0.02, "{announced} against {unannounced}");
     }
 }

@@ -112,8 +112,8 @@ fn newcomers_take_their_share_from_fifty_flows_at_once_without_a_loss() {
     let log = run(&scenario, SECOND);
     let share = 200.0 * 1_448.0 / 1_500.0 / 58.0;
     for newcomer in 50..58 {
-        let taken = goodput(&log, newcomer, 11.0, 13.0);
-        assert!((taken / share - 1.0).abs() < 0.15, "{taken} of {share}");
+        let newcomer_goodput = goodput(&log, newcomer, 11.0, 13.0);
+        assert!((newcomer_goodput / share - 1.0).abs() < 0.15, "{newcomer_goodput} of {share}");
     }
     assert_eq!(log.flows.iter().map(|flow| flow.lost_packets).sum::<u64>(), 0);
     // "The average RTT of the first 50 flows, measured over 100 RTTs at the start of the simulation, is 113.50 ms"

@@ -96,14 +96,14 @@ fn lp_is_reno_where_random_offsets_of_the_timestamps_hide_the_delay_and_gives_wa
         scenario["seed"] = json!(seed);
         run(&scenario, 0).flows[1].goodput_mbps
     };
-    let (mut same, mut less) = (0, 0);
+    let (mut equal, mut lower) = (0, 0);
     for seed in 1..=24 {
         let (lp, reno) = (goodput("lp", seed), goodput("reno", seed));
-        same += u32::from(lp == reno);
-        less += u32::from(lp < 0.9 * reno);
+        equal += u32::from(lp == reno);
+        lower += u32::from(lp < 0.9 * reno);
     }
     // Seven of eight offsets exceed any possible smoothed delay.
-    assert!(same >= 16 && less >= 1, "{same} as Reno, {less} gave way");
+    assert!(equal >= 16 && lower >= 1, "{equal} as Reno, {lower} gave way");
 }
 
 #[test]

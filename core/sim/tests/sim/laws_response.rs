@@ -78,11 +78,11 @@ fn cubic_by_its_equations(rtt_s: f64, loss: f64) -> f64 {
         w_max = if window < w_max { window * (1.0 + BETA) / 2.0 } else { window };
         let start = window * BETA;
         let k = ((w_max - start).max(0.0) / C).cbrt();
-        let mut left = until_loss();
+        let mut packets_to_loss = until_loss();
         let (mut since, mut w_est) = (0.0, start);
         window = start;
-        while left > window {
-            left -= window;
+        while packets_to_loss > window {
+            packets_to_loss -= window;
             packets += window;
             rounds += 1.0;
             since += rtt_s;
@@ -91,8 +91,8 @@ fn cubic_by_its_equations(rtt_s: f64, loss: f64) -> f64 {
             // §4.4: at most 1.5 times per round trip.
             window = cubic.max(w_est).clamp(window, 1.5 * window);
         }
-        packets += left;
-        rounds += left / window;
+        packets += packets_to_loss;
+        rounds += packets_to_loss / window;
     }
     packets / rounds
 }

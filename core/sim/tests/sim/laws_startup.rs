@@ -16,9 +16,11 @@ fn starts(scheme: &str, rate_mbps: f64, rtt_ms: f64, bdp: f64, seconds: f64) -> 
 fn rtts_to_90_percent(log: &RunLog, rate_mbps: f64, rtt_ms: f64) -> f64 {
     let full = 0.9 * rate_mbps * 1448.0 / 1500.0;
     let goodput = &log.flow_series.goodput_mbps;
-    let end =
-        goodput.windows(5).position(|one| one.iter().sum::<f64>() / 5.0 >= full).expect("it fills the path")
-            + 5;
+    let end = goodput
+        .windows(5)
+        .position(|window| window.iter().sum::<f64>() / 5.0 >= full)
+        .expect("it fills the path")
+        + 5;
     end as f64 * 20.0 / rtt_ms
 }
 

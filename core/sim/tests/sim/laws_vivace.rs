@@ -40,9 +40,9 @@ fn flows_of_equal_rtt_converge_to_equal_rates() {
                 let mut scenario = dumbbell(100.0, 25.0, 120.0, &[scheme, scheme]);
                 scenario["seed"] = json!(seed);
                 let log = run(&scenario, 1_000 * MS);
-                let (one, other) = (goodput(&log, 0, 60..120), goodput(&log, 1, 60..120));
-                assert!(one + other > 0.9 * FULL_MBPS, "{scheme}: {one} {other}");
-                one.min(other) / one.max(other)
+                let (first, second) = (goodput(&log, 0, 60..120), goodput(&log, 1, 60..120));
+                assert!(first + second > 0.9 * FULL_MBPS, "{scheme}: {first} {second}");
+                first.min(second) / first.max(second)
             })
             .collect();
         let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
@@ -68,8 +68,8 @@ fn random_loss_of_a_few_percent_costs_little_and_of_a_tenth_nearly_all() {
         runs[1]
     };
     for scheme in VARIANTS {
-        let [one, two, ten] = [0.01, 0.02, 0.1].map(|loss| rate(scheme, loss));
-        assert!(one > 0.87 && two > 0.8 && ten < 0.2, "{scheme}: {one} {two} {ten}");
+        let [at_1, at_2, at_10] = [0.01, 0.02, 0.1].map(|loss| rate(scheme, loss));
+        assert!(at_1 > 0.87 && at_2 > 0.8 && at_10 < 0.2, "{scheme}: {at_1} {at_2} {at_10}");
     }
     assert!(rate("cubic", 0.01) < 0.3);
 }

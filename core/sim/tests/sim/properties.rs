@@ -166,7 +166,8 @@ fn turn_where_nothing_limits(flows: &mut [Value], events: &[Value], links: &serd
         names.any(|name| !links[name]["reverse"].is_null())
     };
     for (index, flow) in flows.iter_mut().enumerate() {
-        let mut later = events.iter().map(|event| &event["reroute"]).filter(|one| one["flows"][0] == index);
+        let mut later =
+            events.iter().map(|event| &event["reroute"]).filter(|reroute| reroute["flows"][0] == index);
         if !limited(&flow["route"]) || later.any(|reroute| !limited(&reroute["route"])) {
             flow["direction"] = json!("forward");
         }
@@ -262,17 +263,17 @@ proptest! {
             links.delivered_mbps.extend(link_rows.delivered_mbps);
             links.queue_packets.extend(link_rows.queue_packets);
         }
-        let (taken, kept) = (pieces.run_log(), (&whole.flow_series, &whole.link_series));
-        prop_assert!(taken.flow_series.time_s.is_empty() && taken.link_series.time_s.is_empty());
-        prop_assert_eq!(&flows.time_s, &kept.0.time_s);
-        prop_assert_eq!(&flows.flow, &kept.0.flow);
-        prop_assert_eq!(&flows.goodput_mbps, &kept.0.goodput_mbps);
-        prop_assert_eq!(&flows.cwnd_packets, &kept.0.cwnd_packets);
-        prop_assert_eq!(&links.time_s, &kept.1.time_s);
-        prop_assert_eq!(&links.delivered_mbps, &kept.1.delivered_mbps);
-        prop_assert_eq!(&links.queue_packets, &kept.1.queue_packets);
-        (whole.flow_series, whole.link_series) = (taken.flow_series.clone(), taken.link_series.clone());
-        prop_assert_eq!(text(&taken), text(&whole));
+        let (log, whole_series) = (pieces.run_log(), (&whole.flow_series, &whole.link_series));
+        prop_assert!(log.flow_series.time_s.is_empty() && log.link_series.time_s.is_empty());
+        prop_assert_eq!(&flows.time_s, &whole_series.0.time_s);
+        prop_assert_eq!(&flows.flow, &whole_series.0.flow);
+        prop_assert_eq!(&flows.goodput_mbps, &whole_series.0.goodput_mbps);
+        prop_assert_eq!(&flows.cwnd_packets, &whole_series.0.cwnd_packets);
+        prop_assert_eq!(&links.time_s, &whole_series.1.time_s);
+        prop_assert_eq!(&links.delivered_mbps, &whole_series.1.delivered_mbps);
+        prop_assert_eq!(&links.queue_packets, &whole_series.1.queue_packets);
+        (whole.flow_series, whole.link_series) = (log.flow_series.clone(), log.link_series.clone());
+        prop_assert_eq!(text(&log), text(&whole));
     }
 
     #[test]
@@ -370,10 +371,10 @@ fn count_stands_for_as_many_equal_flows() {
         });
         text(&crate::support::run(&scenario, 100 * MS))
     };
-    let one = json!({"scheme": "reno", "route": ["b"], "start_s": 0.5});
+    let flow = json!({"scheme": "reno", "route": ["b"], "start_s": 0.5});
     assert_eq!(
         flows(json!([{"scheme": "reno", "route": ["b"], "start_s": 0.5, "count": 3}])),
-        flows(json!([one, one, one]))
+        flows(json!([flow, flow, flow]))
     );
 }
 

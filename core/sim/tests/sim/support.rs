@@ -73,12 +73,12 @@ pub fn text(log: &RunLog) -> String {
 pub fn assert_conserved(log: &RunLog) {
     for link in &log.links {
         let stats = link;
-        let known = stats.delivered_packets
+        let accounted = stats.delivered_packets
             + stats.dropped_packets
             + stats.lost_packets
             + link.queued_packets
             + link.in_flight_packets;
-        assert_eq!(stats.offered_packets, known, "{link:?}");
+        assert_eq!(stats.offered_packets, accounted, "{link:?}");
     }
 }
 

@@ -27,7 +27,7 @@ fn watch(scenario: &serde_json::Value, slots: usize, action: f32) -> Result<Watc
 fn run(
     scenario: &serde_json::Value,
     slots: usize,
-    what: impl FnOnce(Batch) -> Batch,
+    configure: impl FnOnce(Batch) -> Batch,
     mut action: impl FnMut(&[Vec<Row>]) -> f32,
 ) -> Result<Watched, String> {
     let settings = BatchSettings {
@@ -40,7 +40,7 @@ fn run(
         normalize_observations: false,
         known_ranges: None,
     };
-    let mut batch = what(Batch::new(1, settings));
+    let mut batch = configure(Batch::new(1, settings));
     let (dim, fields) = (SPEC.observation_dim(), Report::FIELDS.len());
     let (mut observations, mut rewards) = (vec![0.0; slots * dim], vec![0.0; slots]);
     let (mut global_states, mut active) = (vec![0.0; GLOBAL_DIM], vec![false; slots]);
@@ -155,13 +155,13 @@ fn an_agent_that_does_what_a_held_scheme_did_sees_what_it_saw() {
         )
         .unwrap();
         assert_eq!(held.rows[0].len(), agent.rows[0].len());
-        for (interval, (seen, by_agent)) in held.rows[0].iter().zip(&agent.rows[0]).enumerate() {
+        for (interval, (by_scheme, by_agent)) in held.rows[0].iter().zip(&agent.rows[0]).enumerate() {
             // All fields except the slow-start threshold, which agents do not have.
             let reported = |row: &Row| [&row.2[..SSTHRESH], &row.2[SSTHRESH + 1..]].concat();
-            assert_eq!(reported(seen), reported(by_agent), "report {interval} of {scheme}");
+            assert_eq!(reported(by_scheme), reported(by_agent), "report {interval} of {scheme}");
             // All signals except the previous action: the agent's comes from fractional windows.
-            assert_eq!(seen.0[..68], by_agent.0[..68], "signals {interval} of {scheme}");
-            assert_eq!(seen.1.to_bits(), by_agent.1.to_bits(), "reward {interval} of {scheme}");
+            assert_eq!(by_scheme.0[..68], by_agent.0[..68], "signals {interval} of {scheme}");
+            assert_eq!(by_scheme.1.to_bits(), by_agent.1.to_bits(), "reward {interval} of {scheme}");
         }
     }
 }

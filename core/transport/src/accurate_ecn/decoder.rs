@@ -97,8 +97,8 @@ impl Decoder {
 /// tried, so that full-sized packets are counted exactly.
 fn safest(least: u64, delivered: u64, marked_bytes: Option<u64>) -> u64 {
     // "The Data Sender SHOULD consider the ACE counter to be correct": more marks than packets.
-    let Some(rest) = delivered.checked_sub(least) else { return least };
-    let most = delivered - rest % CYCLE;
+    let Some(excess) = delivered.checked_sub(least) else { return least };
+    let most = delivered - excess % CYCLE;
     let Some(bytes) = marked_bytes else { return most };
     let full = bytes.div_ceil(u64::from(SEGMENT_BYTES));
     (least + full.saturating_sub(least).div_ceil(CYCLE) * CYCLE).min(most)

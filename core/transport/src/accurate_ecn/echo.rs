@@ -38,7 +38,7 @@ impl Echo {
         begins || self.unreported_marks >= MARKS
     }
 
-    /// Return what the ACK that leaves now, with this many SACK blocks, says. §3.2: "it MUST report the most recent
+    /// Return the feedback of the ACK that leaves now with this many SACK blocks. §3.2: "it MUST report the most recent
     /// value".
     pub fn feedback(&mut self, sack_blocks: usize) -> AccurateFeedback {
         self.unreported_marks = 0;

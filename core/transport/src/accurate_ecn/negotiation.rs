@@ -54,9 +54,9 @@ mod tests {
     fn two_ends_use_the_best_feedback_that_both_support() {
         // RFC 9768 §3.1.2, Table 2: "AccECN" with AccECN, "Classic ECN" with RFC 3168, "Not ECN" otherwise.
         const ALL: [EcnMode; 3] = [EcnMode::Off, EcnMode::Classic, EcnMode::Accurate];
-        for (one, client) in ALL.into_iter().enumerate() {
-            for (other, server) in ALL.into_iter().enumerate() {
-                assert_eq!(negotiate(client, server), ALL[one.min(other)], "{client:?} {server:?}");
+        for (first, client) in ALL.into_iter().enumerate() {
+            for (second, server) in ALL.into_iter().enumerate() {
+                assert_eq!(negotiate(client, server), ALL[first.min(second)], "{client:?} {server:?}");
             }
         }
     }

@@ -61,16 +61,16 @@ impl EcnOption {
             .map(|(ecn, [high, middle, low])| (ecn, u64::from(u32::from_be_bytes([0, high, middle, low]))))
     }
 
-    /// Return how many counters fit beside `blocks` SACK blocks; `None` if not even an empty option does. RFC 9768
+    /// Return how many counters fit next to `blocks` SACK blocks; `None` if not even an empty option does. RFC 9768
     /// §3.2.3.3: two SACK blocks have precedence, "because loss feedback is more critical"; Linux gives it to all.
     pub const fn fitting(blocks: usize) -> Option<usize> {
         // Linux pads a SACK option to whole words: 4 + 8 n bytes.
         let sacks = if blocks == 0 { 0 } else { 4 + 8 * blocks };
-        let left = ROOM.saturating_sub(sacks);
-        if left < HEADER_BYTES as usize {
+        let room = ROOM.saturating_sub(sacks);
+        if room < HEADER_BYTES as usize {
             return None;
         }
-        let fields = (left - HEADER_BYTES as usize) / FIELD_BYTES as usize;
+        let fields = (room - HEADER_BYTES as usize) / FIELD_BYTES as usize;
         Some(if fields > FIELDS { FIELDS } else { fields })
     }
 }

@@ -171,8 +171,8 @@ fn packets_sent_around_a_pause_of_the_application_give_marked_samples() {
     assert_eq!(marks(&mut sender, 100 * MS, 3), [true; 3]);
     // 20 packets fill the window: the sender does not run dry, and packets after the bubble are unmarked.
     assert_eq!(marks(&mut sender, 200 * MS, 60), [true; 20]);
-    let rest = marks(&mut sender, 250 * MS, 0);
-    assert!(!rest.is_empty() && rest.iter().all(|mark| !mark), "{rest:?}");
+    let late_marks = marks(&mut sender, 250 * MS, 0);
+    assert!(!late_marks.is_empty() && late_marks.iter().all(|mark| !mark), "{late_marks:?}");
 }
 
 /// Run Reno with ten packets, the first of which is lost once. Packets sent at 0 arrive after 25 ms, the
@@ -192,12 +192,12 @@ fn repaired(repair_takes: Nanos) -> (Sender, Option<Nanos>) {
     let ack =
         receiver.on_data(end - 25 * MS, 0, 50 * MS, 0).expect("what fills a hole is acknowledged at once");
     assert_eq!(ack.cumulative, 10);
-    let told = sender.on_ack(end, &ack);
-    (sender, told)
+    let rtt = sender.on_ack(end, &ack);
+    (sender, rtt)
 }
 
 #[test]
-fn what_a_repair_acknowledges_at_last_does_not_grow_the_window_as_if_it_had_just_arrived() {
+fn packets_sacked_before_a_repair_do_not_grow_the_window_at_its_ack() {
     // Linux's tcp_newly_delivered: nine of the ten packets were SACKed before.
     let (sender, _) = repaired(50 * MS);
     assert!(matches!(sender.state, State::Open));
@@ -205,11 +205,11 @@ fn what_a_repair_acknowledges_at_last_does_not_grow_the_window_as_if_it_had_just
 }
 
 #[test]
-fn what_was_sent_twice_gives_the_rtt_of_the_echo_in_whole_milliseconds() {
+fn a_packet_sent_twice_gives_the_rtt_of_the_echo_in_whole_milliseconds() {
     // RFC 7323 §4.1; Linux's timestamp clock ticks in milliseconds.
-    let (sender, told) = repaired(43 * MS + 900_000);
+    let (sender, rtt) = repaired(43 * MS + 900_000);
     assert_eq!(sender.rtt.min(), 43 * MS);
-    assert_eq!(told, Some(43 * MS + 900_000));
+    assert_eq!(rtt, Some(43 * MS + 900_000));
 }
 
 #[test]

@@ -99,12 +99,12 @@ proptest! {
         let mut before = 0;
         for until in (MS..500 * MS).step_by(MS as usize) {
             pipe.run(until);
-            let known = reported(&pipe).marked_packets();
+            let counted = reported(&pipe).marked_packets();
             let [truth, _] = reference(&pipe);
-            prop_assert!(known >= truth && known >= before, "{} of {} at {} ms", known, truth, until / MS);
-            prop_assert_eq!(known % 8, truth % 8);
-            prop_assert!(known <= pipe.receiver.delivered() + pipe.receiver.duplicates());
-            before = known;
+            prop_assert!(counted >= truth && counted >= before, "{} of {} at {} ms", counted, truth, until / MS);
+            prop_assert_eq!(counted % 8, truth % 8);
+            prop_assert!(counted <= pipe.receiver.delivered() + pipe.receiver.duplicates());
+            before = counted;
         }
     }
 
@@ -147,15 +147,15 @@ fn a_lost_run_of_acknowledgements_hides_a_cycle_that_the_option_reveals() {
         copies: 0.0,
         silence: (100 * MS, 140 * MS),
     };
-    let known = |strips_options| {
+    let error = |strips_options| {
         let mut pipe = path.pipe();
         pipe.marks = Box::new(|sent| sent.seq % 2 == 0);
         pipe.strips_options = strips_options;
         pipe.run(300 * MS);
         reported(&pipe).marked_packets() as i64 - reference(&pipe)[0] as i64
     };
-    assert_eq!(known(false), 0);
-    assert!(known(true) > 0 && known(true) % 8 == 0, "{}", known(true));
+    assert_eq!(error(false), 0);
+    assert!(error(true) > 0 && error(true) % 8 == 0, "{}", error(true));
 }
 
 #[test]

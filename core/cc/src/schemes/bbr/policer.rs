@@ -31,7 +31,7 @@ impl Policer {
         if self.believed { self.bandwidth } else { None }
     }
 
-    /// Take an ACK; return true when the policer's rate expires and BBR must probe for bandwidth again.
+    /// Process an ACK; return true when the policer's rate expires and BBR must probe for bandwidth again.
     pub fn observe(&mut self, ack: &Ack, round_start: bool, in_probe_bw: bool, app_limited: bool) -> bool {
         if self.believed {
             self.rounds += u32::from(in_probe_bw && round_start);

@@ -125,19 +125,19 @@ fn losses_end_a_probe_which_begins_again_where_they_were_none() {
     assert_eq!(bbr.state, State::Down);
     let lowered = bbr.bounds.long_term;
     assert!(lowered <= 150, "{lowered}");
-    let mut other = bbr.clone();
+    let mut recovered = bbr.clone();
     bbr.on_undo(path.now + MILLISECOND);
     assert_eq!((bbr.state, bbr.bounds.long_term), (State::Refill, 500));
     // Losses that later ACKs reveal belong to the same recovery.
-    let mut longer = other.clone();
+    let mut longer = recovered.clone();
     round(&mut longer, path.now + MILLISECOND, 95, Recovery::Recovery);
     lose(&mut longer, path.now + 2 * MILLISECOND, 5);
     longer.on_undo(path.now + 3 * MILLISECOND);
     assert_eq!((longer.state, longer.bounds.long_term), (State::Refill, 500));
     // Recovery that ends without an undo keeps the lower bound.
-    round(&mut other, path.now + RTT, 50, Recovery::Recovery);
-    round(&mut other, path.now + 2 * RTT, 50, Recovery::Open);
-    assert_eq!(other.bounds.long_term, lowered);
+    round(&mut recovered, path.now + RTT, 50, Recovery::Recovery);
+    round(&mut recovered, path.now + 2 * RTT, 50, Recovery::Open);
+    assert_eq!(recovered.bounds.long_term, lowered);
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl SlowStart {
         }
     }
 
-    /// Take an ACK, which may end slow start. Return by how many packets for each delivered slow start grows.
+    /// Process an ACK, which may end slow start. Return the packets by which slow start grows per delivered packet.
     #[inline]
     pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) -> u32 {
         match self {
@@ -59,7 +59,7 @@ impl SlowStart {
         }
     }
 
-    /// Grow in slow start, by `factor` packets for each delivered; return the packets left for congestion avoidance.
+    /// Grow in slow start by `factor` packets per delivered packet; return the packets for congestion avoidance.
     pub fn grow(&mut self, window: &mut Window, ack: &Ack, factor: u32) -> u32 {
         let Self::PlusPlus(hystart) = self else {
             return window.slow_start(ack.delivered.saturating_mul(factor)).min(ack.delivered);
@@ -73,7 +73,7 @@ impl SlowStart {
         0
     }
 
-    /// A loss or a mark at `packets`: return the window to go down to, if it is not CUBIC's.
+    /// Process a loss or a mark at `packets`; return the reduced window if it is not CUBIC's.
     pub fn on_congestion(&mut self, packets: u32) -> Option<u32> {
         match self {
             Self::Rapid(start) => start.on_congestion(packets),
@@ -86,8 +86,8 @@ impl SlowStart {
         }
     }
 
-    /// A timeout: slow start begins again, by its ordinary rules.
-    pub fn begin_again(&mut self) {
+    /// Restart slow start after a timeout, by its ordinary rules.
+    pub fn restart(&mut self) {
         match self {
             Self::HyStart(hystart) => hystart.reset(),
             Self::Search(search) => search.reset(),
@@ -100,7 +100,7 @@ impl SlowStart {
         }
     }
 
-    /// The end of a recovery: return W_max, if start-up has found it.
+    /// Process the end of a recovery; return W_max if start-up has measured it.
     pub fn on_recovered(&mut self) -> Option<u32> {
         let Self::Rapid(start) = self else { return None };
         // "Handing Over to CUBIC": with fast convergence "W_max SHOULD be set to twice the estimated full BDP".
@@ -125,7 +125,7 @@ impl SlowStart {
         }
     }
 
-    /// Whether the window goes down at once, and not by proportional rate reduction.
+    /// Whether the window shrinks at once, without proportional rate reduction.
     pub fn reduces_at_once(&self) -> bool {
         match self {
             Self::Rapid(start) => start.converges(),

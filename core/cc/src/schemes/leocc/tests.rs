@@ -25,12 +25,12 @@ fn modes(path: &mut Path, leocc: &mut LeoCc, until: Nanos) -> Vec<(Mode, Nanos)>
 #[test]
 fn the_pipe_is_half_empty_when_a_reconfiguration_comes_and_is_learnt_anew_afterwards() {
     let (mut path, mut leocc) = started(true);
-    let seen = modes(&mut path, &mut leocc, 40 * SECOND);
-    let order: Vec<Mode> = seen.iter().map(|&(mode, _)| mode).collect();
+    let mode_changes = modes(&mut path, &mut leocc, 40 * SECOND);
+    let order: Vec<Mode> = mode_changes.iter().map(|&(mode, _)| mode).collect();
     let learn = [Mode::Startup, Mode::Drain, Mode::ProbeBw];
     let once = [&[Mode::ProbeRtt], &learn[..]].concat();
     assert_eq!(order, [&learn[..], &once, &once, &once].concat());
-    for (window, boundary) in seen[3..].chunks(4).zip([2, 17, 32]) {
+    for (window, boundary) in mode_changes[3..].chunks(4).zip([2, 17, 32]) {
         let boundary = boundary * SECOND;
         assert!((boundary - AHEAD..boundary).contains(&window[0].1), "{window:?}");
         // ProbeRTT lasts 200 ms, and until the round trip ends.
@@ -64,7 +64,7 @@ fn after_a_reconfiguration_the_min_rtt_is_that_of_the_new_path_though_it_is_long
 
 #[test]
 fn what_a_shorter_path_carries_while_the_min_rtt_is_probed_for_begins_the_search() {
-    for (rtt, known) in [(50 * MILLISECOND, true), (60 * MILLISECOND, false)] {
+    for (rtt, is_new_path) in [(50 * MILLISECOND, true), (60 * MILLISECOND, false)] {
         let (mut path, mut leocc) = started(true);
         path.run(&mut leocc, 2 * SECOND);
         path.rtt = rtt;
@@ -72,7 +72,7 @@ fn what_a_shorter_path_carries_while_the_min_rtt_is_probed_for_begins_the_search
             path.run(&mut leocc, path.now + MILLISECOND / 10);
         }
         assert_eq!(leocc.bbr.mode, Mode::Startup);
-        assert_eq!(leocc.new_bandwidth > 0.0, known, "{rtt}");
+        assert_eq!(leocc.new_bandwidth > 0.0, is_new_path, "{rtt}");
     }
 }
 
@@ -96,10 +96,10 @@ fn a_queue_shows_that_bandwidth_has_gone_long_before_the_maximum_forgets_it() {
 #[test]
 fn a_path_that_announces_nothing_is_probed_for_its_min_rtt_after_twenty_seconds() {
     let (mut path, mut leocc) = started(false);
-    let seen = modes(&mut path, &mut leocc, 70 * SECOND);
+    let mode_changes = modes(&mut path, &mut leocc, 70 * SECOND);
     let probes: Vec<Nanos> =
-        seen.iter().filter(|(mode, _)| *mode == Mode::ProbeRtt).map(|&(_, at)| at).collect();
+        mode_changes.iter().filter(|(mode, _)| *mode == Mode::ProbeRtt).map(|&(_, at)| at).collect();
     assert!((2..=3).contains(&probes.len()), "{probes:?}");
     assert!(probes.windows(2).all(|pair| pair[1] - pair[0] >= MIN_RTT_LIFE), "{probes:?}");
-    assert_eq!(seen.iter().filter(|(mode, _)| *mode == Mode::Startup).count(), 1);
+    assert_eq!(mode_changes.iter().filter(|(mode, _)| *mode == Mode::Startup).count(), 1);
 }

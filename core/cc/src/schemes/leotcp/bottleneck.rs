@@ -70,9 +70,9 @@ impl PathMonitor {
             let since = hop.departed_at.saturating_sub(previous.0) as f64;
             let sent = hop.sent_bytes.saturating_sub(previous.1) as f64;
             *previous = (hop.departed_at, hop.sent_bytes);
-            let known = !path_changed && since > 0.0 && average_rtt > 0;
+            let is_measurable = !path_changed && since > 0.0 && average_rtt > 0;
             // Equations 1 and 2
-            let utilisation = known.then(|| {
+            let utilisation = is_measurable.then(|| {
                 let in_queue = f64::from(hop.queue_left) * NANOS_PER_S / (rate * average_rtt as f64);
                 in_queue + sent * NANOS_PER_S / since / rate
             });
@@ -83,7 +83,7 @@ impl PathMonitor {
             });
             if is_worse {
                 // HPCC (Li et al., SIGCOMM 2019), algorithm 1: weigh a sample by the share of an RTT that it covers.
-                let weight = if known { (since / average_rtt as f64).min(1.0) } else { 1.0 };
+                let weight = if is_measurable { (since / average_rtt as f64).min(1.0) } else { 1.0 };
                 let Hop { flows, .. } = *hop;
                 worst = Some(Bottleneck {
                     utilisation,

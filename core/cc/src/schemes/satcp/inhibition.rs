@@ -83,8 +83,8 @@ mod tests {
     fn the_freezes_of_table_one_are_those_of_its_report_adjustments() {
         // "0.3s 0s", "0.9s -0.3s", "1.3s -0.5s", "2.3s -1.0s"
         for (early, freeze) in [(0, 300), (300, 900), (500, 1_300), (1_000, 2_300)] {
-            let found = changes(early);
-            assert_eq!(found[found.len() - 2..], [30_000 - early, 30_000 - early + freeze]);
+            let changed_at = changes(early);
+            assert_eq!(changed_at[changed_at.len() - 2..], [30_000 - early, 30_000 - early + freeze]);
         }
     }
 }

@@ -78,8 +78,8 @@ impl Ascent {
         bounded
     }
 
-    /// §4.2: "Whenever Vivace's computed rate change exceeds ωr, the effective rate change is capped at ωr", and ω
-    /// grows by δ; it shrinks by δ when the change is less.
+    /// §4.2: "Whenever Vivace's computed rate change exceeds ωr, the effective rate change is capped at ωr". ω then grows
+    /// by δ, and shrinks by δ when the change is less.
     fn bounded(&mut self, change: f64, rate: f64) -> f64 {
         let limit = rate * (BOUNDARY + BOUNDARY_INCREMENT * self.boundary_steps);
         if change.abs() > limit {

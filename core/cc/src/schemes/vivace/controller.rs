@@ -96,7 +96,7 @@ impl Controller {
     /// When an interval is complete.
     pub const fn completion(&self) -> Completion {
         match self {
-            // By the third later packet, loss detection has found what is missing (RFC 5681 §3.2).
+            // Loss detection needs three later packets (RFC 5681 §3.2).
             Self::Nsdi2018(_) | Self::Proteus(_) => Completion::After(3),
             Self::Kernel(_) => Completion::AtEdge,
         }

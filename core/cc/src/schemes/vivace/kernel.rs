@@ -65,7 +65,7 @@ pub struct Kernel {
     utility: f64,
     first_id: u64,
     begun: usize,
-    known: usize,
+    measured_trials: usize,
     rates: [f64; PROBES],
     utilities: [f64; PROBES],
     amplifier: f64,
@@ -106,7 +106,7 @@ impl Kernel {
         }
         if self.begun == 0 {
             self.first_id = id;
-            self.known = 0;
+            self.measured_trials = 0;
             if self.mode == Mode::Probing {
                 self.draw_probes();
             } else {
@@ -138,22 +138,22 @@ impl Kernel {
     pub(super) const fn on_timeout(&mut self) {
         self.mode = Mode::Repairing;
         self.begun = 0;
-        self.known = 0;
+        self.measured_trials = 0;
     }
 
     pub(super) const fn on_repaired(&mut self) {
         self.mode = Mode::Probing;
         self.begun = 0;
-        self.known = 0;
+        self.measured_trials = 0;
     }
 
     pub(super) fn learn(&mut self, measured: &Measurement) -> bool {
-        if measured.id < self.first_id || self.known >= self.begun {
+        if measured.id < self.first_id || self.measured_trials >= self.begun {
             return false;
         }
-        self.utilities[self.known] = self.utility_of(measured);
-        self.known += 1;
-        if self.known < self.trials() {
+        self.utilities[self.measured_trials] = self.utility_of(measured);
+        self.measured_trials += 1;
+        if self.measured_trials < self.trials() {
             return false;
         }
         self.begun = 0;
@@ -202,8 +202,8 @@ impl Kernel {
 
     fn learn_probes(&mut self) {
         let ups = |pair: usize| {
-            let (one, other) = (2 * pair, 2 * pair + 1);
-            (self.utilities[one] > self.utilities[other]) == (self.rates[one] > self.rates[other])
+            let (first, second) = (2 * pair, 2 * pair + 1);
+            (self.utilities[first] > self.utilities[second]) == (self.rates[first] > self.rates[second])
         };
         if ups(0) != ups(1) {
             return;
@@ -227,7 +227,7 @@ impl Kernel {
         self.utility = utility;
         self.amplify(step);
         let step = self.bounded(step * self.amplifier);
-        // After probing there is no gradient yet. Go up, like the module, whatever the direction of the probes.
+        // There is no gradient right after probing. Go up, like the module, in any direction of the probes.
         let least = STEP_MIN * self.base;
         let step = if step >= 0.0 { step.max(least) } else { step.min(-least) };
         self.prior = self.base;

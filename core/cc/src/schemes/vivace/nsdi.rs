@@ -259,7 +259,10 @@ impl Nsdi2018 {
     fn direction(&mut self) -> i32 {
         let probes = &mut self.probes[..self.probe_count];
         let outcomes = || probes.iter().filter_map(|probe| probe.outcome);
-        let loss = share(outcomes().map(|one| one.lost).sum(), outcomes().map(|one| one.packets).sum());
+        let loss = share(
+            outcomes().map(|outcome| outcome.lost).sum(),
+            outcomes().map(|outcome| outcome.packets).sum(),
+        );
         if loss <= SHARED_LOSS {
             for outcome in probes.iter_mut().filter_map(|probe| probe.outcome.as_mut()) {
                 outcome.utility = outcome.utility_at(loss);
@@ -268,8 +271,8 @@ impl Nsdi2018 {
         probes
             .chunks(2)
             .map(|pair| {
-                let (one, other) = (pair[0].utility(), pair[1].utility());
-                let sign = i32::from(one > other) - i32::from(one < other);
+                let (first, second) = (pair[0].utility(), pair[1].utility());
+                let sign = i32::from(first > second) - i32::from(first < second);
                 if pair[0].rate > pair[1].rate { sign } else { -sign }
             })
             .sum()
@@ -277,8 +280,8 @@ impl Nsdi2018 {
 
     /// §4.3: "it is highly unlikely that sending faster is the cause of lower loss".
     fn must_double_check(&mut self, direction: i32) -> bool {
-        let lost = |up: bool| self.probes_of(up).map(|one| one.lost).sum::<u64>();
-        let packets = |up: bool| self.probes_of(up).map(|one| one.packets).sum::<u64>();
+        let lost = |up: bool| self.probes_of(up).map(|outcome| outcome.lost).sum::<u64>();
+        let packets = |up: bool| self.probes_of(up).map(|outcome| outcome.packets).sum::<u64>();
         let (up, down) = (lost(true), lost(false));
         let odd = direction > 0
             && up > 0
@@ -301,7 +304,7 @@ impl Nsdi2018 {
     fn mean_of(&self, up: bool) -> (f64, f64) {
         let sign = if up { 1.0 } else { -1.0 };
         let pairs = (self.probe_count / 2) as f64;
-        let utility: f64 = self.probes_of(up).map(|one| one.utility).sum();
+        let utility: f64 = self.probes_of(up).map(|outcome| outcome.utility).sum();
         (self.base * (1.0 + sign * self.epsilon()), utility / pairs)
     }
 

@@ -65,7 +65,7 @@ pub struct Proteus {
     /// The first interval of the current trials.
     first_id: u64,
     begun: usize,
-    known: usize,
+    measured_trials: usize,
     trials: [Trial; PROBES],
     latest: Trial,
     upwards: bool,
@@ -112,7 +112,7 @@ impl Proteus {
         }
         if self.begun == 0 {
             self.first_id = id;
-            self.known = 0;
+            self.measured_trials = 0;
         }
         self.rate = if self.mode == Mode::Probing { self.probe_rate() } else { self.base };
         self.trials[self.begun] = Trial { rate: self.rate, utility: 0.0 };
@@ -127,13 +127,13 @@ impl Proteus {
     }
 
     pub(super) fn learn(&mut self, measured: &Measurement) -> bool {
-        if measured.id < self.first_id || self.known >= self.begun {
+        if measured.id < self.first_id || self.measured_trials >= self.begun {
             return false;
         }
-        self.trials[self.known].utility = self.utility(measured);
-        self.known += 1;
+        self.trials[self.measured_trials].utility = self.utility(measured);
+        self.measured_trials += 1;
         let trials = if self.mode == Mode::Probing { PROBES } else { 1 };
-        if self.known < trials {
+        if self.measured_trials < trials {
             return false;
         }
         self.begun = 0;
@@ -202,23 +202,23 @@ impl Proteus {
 
     /// The pair's trial of the higher utility.
     fn better(&self, pair: usize) -> Trial {
-        let (one, other) = (self.trials[2 * pair], self.trials[2 * pair + 1]);
-        if one.utility > other.utility { one } else { other }
+        let (first, second) = (self.trials[2 * pair], self.trials[2 * pair + 1]);
+        if first.utility > second.utility { first } else { second }
     }
 
     fn prefers_up(&self, pair: usize) -> bool {
-        let (one, other) = (self.trials[2 * pair], self.trials[2 * pair + 1]);
-        (one.utility > other.utility) == (one.rate > other.rate)
+        let (first, second) = (self.trials[2 * pair], self.trials[2 * pair + 1]);
+        (first.utility > second.utility) == (first.rate > second.rate)
     }
 
     /// Average the agreeing pairs over all pairs, so a dissenting pair makes the step smaller.
     fn mean_gradient(&self) -> f64 {
-        let (one, other) = (self.trials[0].rate, self.trials[1].rate);
+        let (first, second) = (self.trials[0].rate, self.trials[1].rate);
         let difference: f64 = (0..PAIRS)
             .filter(|&pair| self.prefers_up(pair) == self.upwards)
             .map(|pair| (self.trials[2 * pair].utility - self.trials[2 * pair + 1].utility).abs())
             .sum();
-        gradient((0.0, 0.0), ((one - other).abs(), difference / PAIRS as f64))
+        gradient((0.0, 0.0), ((first - second).abs(), difference / PAIRS as f64))
     }
 
     fn learn_move(&mut self) {

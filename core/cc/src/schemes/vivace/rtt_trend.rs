@@ -15,7 +15,7 @@ const NO_TREND: f64 = 1e-12;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttTrend {
     means: [f64; HISTORY],
-    known: usize,
+    count: usize,
     mean: f64,
     deviation: f64,
     smallest: f64,
@@ -27,8 +27,8 @@ impl RttTrend {
     pub fn observe(&mut self, mean_rtt: f64) -> bool {
         self.means.rotate_left(1);
         self.means[HISTORY - 1] = mean_rtt;
-        self.known = (self.known + 1).min(HISTORY);
-        if self.known < HISTORY {
+        self.count = (self.count + 1).min(HISTORY);
+        if self.count < HISTORY {
             return false;
         }
         let trend = self.slope();

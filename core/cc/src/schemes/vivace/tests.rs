@@ -2,22 +2,22 @@ use super::*;
 use crate::testing::{Path, RTT, ack_of_one};
 
 /// The three variants. The tests' path has 1,000 packets/s (12 Mbit/s), 100 ms and an infinite queue.
-fn all() -> [(&'static str, Vivace); 3] {
+fn variants() -> [(&'static str, Vivace); 3] {
     let context = Context { seed: 1, ..Context::default() };
-    let mut all = [
+    let mut variants = [
         ("nsdi", Vivace::nsdi_2018(&context)),
         ("proteus", Vivace::proteus(&context)),
         ("kernel", Vivace::kernel(&context)),
     ];
-    for (_, vivace) in &mut all {
+    for (_, vivace) in &mut variants {
         vivace.on_start(0, RTT);
     }
-    all
+    variants
 }
 
 #[test]
 fn each_goes_to_the_rate_of_the_path_and_leaves_its_queue_nearly_empty() {
-    for (name, mut vivace) in all() {
+    for (name, mut vivace) in variants() {
         let mut path = Path::new(1_000.0);
         path.run(&mut vivace, 300 * RTT);
         let rates: Vec<f64> = (300..900)
@@ -35,7 +35,7 @@ fn each_goes_to_the_rate_of_the_path_and_leaves_its_queue_nearly_empty() {
 
 #[test]
 fn the_window_is_twice_what_the_rate_has_in_flight() {
-    for (_, mut vivace) in all() {
+    for (_, mut vivace) in variants() {
         let mut path = Path::new(1_000.0);
         path.run(&mut vivace, 100 * RTT);
         let in_flight =
@@ -46,7 +46,7 @@ fn the_window_is_twice_what_the_rate_has_in_flight() {
 
 #[test]
 fn a_connection_that_hears_nothing_begins_no_intervals() {
-    for (name, mut vivace) in all() {
+    for (name, mut vivace) in variants() {
         assert_eq!(vivace.next_timer(), crate::NEVER, "{name}");
         vivace.on_timer(50 * RTT);
         assert_eq!(vivace.intervals.next_id(), 1, "{name}");
@@ -55,7 +55,7 @@ fn a_connection_that_hears_nothing_begins_no_intervals() {
 
 #[test]
 fn intervals_of_the_user_space_sender_end_in_time_without_an_acknowledgement_at_that_instant() {
-    let [(_, mut vivace), ..] = all();
+    let [(_, mut vivace), ..] = variants();
     let sent = |sent_at| Some(AtSending { sent_at, ..AtSending::default() });
     vivace.on_ack(&Ack { newest: sent(0), ..ack_of_one(RTT) });
     // The first interval is the 13 packets that fit into 100 ms at 1.6 Mbit/s; the first ACK ends it.
@@ -71,7 +71,7 @@ fn intervals_of_the_user_space_sender_end_in_time_without_an_acknowledgement_at_
 
 #[test]
 fn the_kernel_measures_nothing_from_a_timeout_to_the_end_of_repair() {
-    let [.., (_, mut vivace)] = all();
+    let [.., (_, mut vivace)] = variants();
     let mut path = Path::new(1_000.0);
     path.run(&mut vivace, 100 * RTT);
     let rate = vivace.controller.rate();

@@ -32,8 +32,8 @@ pub struct Utility {
 }
 
 impl Utility {
-    /// Vivace-Latency in the branch NSDI-2018 of PCC-Uspace: b is not the paper's 900, and losses up to 3 % are almost
-    /// free, because x^0.9 grows faster.
+    /// Vivace-Latency in the branch NSDI-2018 of PCC-Uspace. Its b is not the paper's 900. Losses up to 3 % cost almost
+    /// nothing, because x^0.9 grows faster.
     pub const NSDI_2018: Self = Self {
         exponent: 0.9,
         latency_coefficient: 11_330.0,

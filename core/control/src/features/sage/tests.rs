@@ -74,12 +74,12 @@ fn columns(rows: &[Row]) -> [f64; 77] {
 }
 
 /// `obs_cols` of the released configuration.
-fn kept() -> Vec<usize> {
-    let mut kept = vec![2, 3, 7, 9];
-    kept.extend(10..=63);
-    kept.extend(65..=74);
-    kept.push(76);
-    kept
+fn selected_columns() -> Vec<usize> {
+    let mut selected_columns = vec![2, 3, 7, 9];
+    selected_columns.extend(10..=63);
+    selected_columns.extend(65..=74);
+    selected_columns.push(76);
+    selected_columns
 }
 
 fn report() -> impl Strategy<Value = Report> {
@@ -125,7 +125,7 @@ fn check(reports: &[Report], from: usize) -> Result<(), TestCaseError> {
             continue;
         }
         let columns = columns(&rows(&reports[..end]));
-        for (index, column) in kept().into_iter().enumerate() {
+        for (index, column) in selected_columns().into_iter().enumerate() {
             let (got, want) = (f64::from(observation.values()[index]), columns[column]);
             let tolerance = 1e-5 * want.abs().max(1e-3);
             prop_assert!(

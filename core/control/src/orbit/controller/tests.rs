@@ -73,7 +73,7 @@ impl Fluid {
             min_rtt_us: rtt_us,
             srtt_us: rtt_us,
             cwnd: self.command.cwnd_packets,
-            // What is behind a lost packet counts until that is answered, an RTT later.
+            // Packets behind a lost packet count until its loss is detected, an RTT later.
             packets_out: (if self.lost > 0.0 { 2.0 } else { 1.0 } * delivered * (self.base_s + self.queue_s)
                 / MSS) as u32,
             mss: MSS as u32,
@@ -187,9 +187,8 @@ fn it_competes_on_at_two_per_cent_of_loss_and_yields_at_ten_among_many() {
         let mut link = Fluid::new(80.0, 0.04);
         link.run(5.0);
         let (now, delivered) = (link.time_s, 0.5 * link.capacity * DT_S);
-        link.controller.highest = 2.0 * link.capacity;
-        link.controller.phase =
-            Phase::Compete { until_s: now + 20.0, deaf_until_s: now, empty: 0.0, watched_s: now };
+        link.controller.start_competing(now);
+        link.controller.peak_rate = 2.0 * link.capacity;
         for interval in 1..=300 {
             // The queue grows to 40 ms in half a second, and stays.
             let rtt_us = 40_000 + 800 * interval.min(50);
@@ -207,7 +206,7 @@ fn it_competes_on_at_two_per_cent_of_loss_and_yields_at_ten_among_many() {
             link.controller.observe(&report);
             link.controller.act(&[0.0; GAINS], &report);
         }
-        assert_eq!(matches!(link.controller.phase, Phase::Compete { .. }), !yields, "{lost}");
+        assert_eq!(matches!(link.controller.phase, Phase::Compete(_)), !yields, "{lost}");
     }
 }
 

@@ -38,12 +38,12 @@ impl Node<'_> {
         let weights = arrays.weights();
         let reset_after = self.integer("linear_before_reset", 0) != 0;
         let mut h = self.state(network, HIDDEN, arrays.size, sequence.len())?;
-        let mut all = Vec::new();
+        let mut hidden_states = Vec::new();
         for x in sequence {
             h = gru(network, &weights, reset_after, x, h);
-            all.push(h.clone());
+            hidden_states.push(h.clone());
         }
-        Ok(vec![states(network, &all)?, states(network, &[h])?.reshaped(vec![1, 1, arrays.size])?])
+        Ok(vec![states(network, &hidden_states)?, states(network, &[h])?.reshaped(vec![1, 1, arrays.size])?])
     }
 
     /// Outputs: the hidden state after each element of the sequence, and the last hidden and cell states.
@@ -55,14 +55,14 @@ impl Node<'_> {
         let weights = arrays.weights();
         let mut h = self.state(network, HIDDEN, arrays.size, sequence.len())?;
         let mut c = self.state(network, CELL, arrays.size, sequence.len())?;
-        let mut all = Vec::new();
+        let mut hidden_states = Vec::new();
         for x in sequence {
             (h, c) = lstm(network, &weights, x, h, c);
-            all.push(h.clone());
+            hidden_states.push(h.clone());
         }
         let last =
             |network: &mut Network, state| states(network, &[state])?.reshaped(vec![1, 1, arrays.size]);
-        Ok(vec![states(network, &all)?, last(network, h)?, last(network, c)?])
+        Ok(vec![states(network, &hidden_states)?, last(network, h)?, last(network, c)?])
     }
 
     /// Return the sequence, (length, 1, n), and the weights of a cell with `gates` gates.
@@ -107,9 +107,9 @@ impl Node<'_> {
         if length > 1 && !self.has(index) {
             return Ok(network.push(Op::Constant(vec![0.0; size]), 0..0, size));
         }
-        let given =
+        let slot =
             if length > 1 { self.value(index).map(|value| value.slot(network)) } else { self.row(index) };
-        match given {
+        match slot {
             Ok(slot) if slot.len() == size => Ok(slot),
             Ok(slot) => Err(format!("input {index} must have {size} numbers, not {}", slot.len())),
             Err(rule) => Err(format!("must have an initial state: {rule}")),
@@ -118,10 +118,10 @@ impl Node<'_> {
 }
 
 /// The states after each element of a sequence, (length, 1, 1, size).
-fn states(network: &mut Network, all: &[Slot]) -> Result<Value, String> {
-    let size = all.first().map_or(0, Slot::len);
-    let dims = vec![all.len(), 1, 1, size];
+fn states(network: &mut Network, hidden_states: &[Slot]) -> Result<Value, String> {
+    let size = hidden_states.first().map_or(0, Slot::len);
+    let dims = vec![hidden_states.len(), 1, 1, size];
     elements(&dims)?;
-    let places: Vec<usize> = all.iter().flat_map(Clone::clone).collect();
+    let places: Vec<usize> = hidden_states.iter().flat_map(Clone::clone).collect();
     Ok(Value { kind: Kind::Float, dims, content: Content::Row(gather(network, &places)) })
 }

@@ -33,15 +33,17 @@ pub(super) fn combined(
 ) -> Result<Value, String> {
     let dims = common_shape(&a.dims, &b.dims)?;
     let kind = if combination.is_comparison() { Kind::Bool } else { a.kind };
-    let whole = combination == Combination::Div && kind != Kind::Float;
+    let truncates = combination == Combination::Div && kind != Kind::Float;
     let content = match (&a.content, &b.content) {
         (Content::Constant(x), Content::Constant(y)) => {
             let places = broadcast_places(&a.dims, &dims)?.into_iter().zip(broadcast_places(&b.dims, &dims)?);
             let apply = |(i, j): (usize, usize)| f64::from(combination.apply(x[i] as f32, y[j] as f32));
-            let data = places.map(apply).map(|number| if whole { number.trunc() } else { number });
+            let data = places.map(apply).map(|number| if truncates { number.trunc() } else { number });
             Content::Constant(data.collect())
         }
-        _ if whole => return Err("must not divide integers that depend on the observation".to_owned()),
+        _ if truncates => {
+            return Err("must not divide integers that depend on the observation".to_owned());
+        }
         _ => match affine(combination, a, b, &dims)? {
             Some((slot, op)) => Content::Row(network.map(op, slot)),
             None => {
@@ -92,7 +94,7 @@ impl Node<'_> {
         Ok(vec![activated(network, Activation::Clip { min, max }, self.value(0)?)])
     }
 
-    /// Numbers stay what they are, except that integers lose the digits behind the point.
+    /// Numbers stay unchanged, except that integers lose the digits behind the point.
     pub(super) fn cast(&self, network: &mut Network) -> Outputs {
         let x = self.value(0)?;
         let to = match self.has(1) {

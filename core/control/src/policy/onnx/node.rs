@@ -113,8 +113,8 @@ impl Node<'_> {
         match OPERATORS.binary_search_by_key(&operator, |(name, _)| name) {
             Ok(index) if standard => OPERATORS[index].1(self, network),
             _ => {
-                let known: Vec<&str> = OPERATORS.iter().map(|(name, _)| *name).collect();
-                Err(format!("not a supported operator (there are: {})", known.join(", ")))
+                let supported: Vec<&str> = OPERATORS.iter().map(|(name, _)| *name).collect();
+                Err(format!("not a supported operator (there are: {})", supported.join(", ")))
             }
         }
     }

@@ -101,9 +101,9 @@ impl Node<'_> {
             });
         }
         if let Some(free) = wanted.iter().position(|dim| *dim == -1) {
-            let others = dims.iter().enumerate().filter(|(index, _)| *index != free).map(|(_, dim)| *dim);
-            let others = others.fold(1usize, usize::saturating_mul);
-            dims[free] = x.len().checked_div(others).unwrap_or_default();
+            let fixed_dims = dims.iter().enumerate().filter(|(index, _)| *index != free).map(|(_, dim)| *dim);
+            let fixed_size = fixed_dims.fold(1usize, usize::saturating_mul);
+            dims[free] = x.len().checked_div(fixed_size).unwrap_or_default();
         }
         Ok(vec![x.reshaped(dims)?])
     }
@@ -122,8 +122,8 @@ impl Node<'_> {
             Some(axes) => axes.into_iter().map(|at| axis(at, x.dims.len())).collect::<Result<Vec<_>, _>>()?,
             None => (0..x.dims.len()).filter(|at| x.dims[*at] == 1).collect(),
         };
-        let kept = x.dims.iter().enumerate().filter(|(at, _)| !axes.contains(at)).map(|(_, dim)| *dim);
-        Ok(vec![x.reshaped(kept.collect())?])
+        let dims = x.dims.iter().enumerate().filter(|(at, _)| !axes.contains(at)).map(|(_, dim)| *dim);
+        Ok(vec![x.reshaped(dims.collect())?])
     }
 
     pub(super) fn unsqueeze(&self) -> Outputs {
@@ -131,8 +131,9 @@ impl Node<'_> {
         let axes = self.required(1, "axes")?;
         let rank = x.dims.len() + axes.len();
         let axes = axes.into_iter().map(|at| axis(at, rank)).collect::<Result<Vec<_>, _>>()?;
-        let mut rest = x.dims.iter();
-        let dims = (0..rank).map(|at| if axes.contains(&at) { 1 } else { rest.next().copied().unwrap_or(1) });
+        let mut remaining_dims = x.dims.iter();
+        let dims = (0..rank)
+            .map(|at| if axes.contains(&at) { 1 } else { remaining_dims.next().copied().unwrap_or(1) });
         Ok(vec![x.reshaped(dims.collect())?])
     }
 

@@ -123,11 +123,11 @@ impl<'a> Model<'a> {
         }
         self.now += 1;
         while bits > 0 {
-            let Some((id, _, left)) = self.queue.front_mut() else { break };
-            let leaving = bits.min(*left);
+            let Some((id, _, remaining_bits)) = self.queue.front_mut() else { break };
+            let leaving = bits.min(*remaining_bits);
             bits -= leaving;
-            *left -= leaving;
-            if *left == 0 {
+            *remaining_bits -= leaving;
+            if *remaining_bits == 0 {
                 self.last_end = (self.now + delay).max(self.last_end);
                 self.flying.push_back((*id, self.last_end));
                 self.queue.pop_front();

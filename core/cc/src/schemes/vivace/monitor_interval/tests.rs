@@ -31,7 +31,9 @@ fn packets_count_in_the_interval_that_they_were_sent_in() {
     let mut complete = Vec::new();
     for sent in (0..205).filter(|sent| ![10, 20, 150].contains(sent)) {
         intervals.on_ack(&ack((sent + 50) * MS, 50 * MS));
-        complete.extend(intervals.take_complete().map(|one| (sent, one.id, one.packets, one.lost)));
+        complete.extend(
+            intervals.take_complete().map(|interval| (sent, interval.id, interval.packets, interval.lost)),
+        );
     }
     // The third packet of the next interval completes an interval.
     assert_eq!(complete, [(102, 0, 100, 2), (202, 1, 100, 1)]);

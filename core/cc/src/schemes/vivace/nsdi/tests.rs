@@ -149,7 +149,8 @@ fn a_large_step_is_followed_by_another_without_probes_and_stops_when_losses_make
         ..Measurement::default()
     };
     let mut nsdi = prepared();
-    nsdi.reference.outcome = nsdi.reference.outcome.map(|one| Outcome { lost: 0, utility: -40.0, ..one });
+    nsdi.reference.outcome =
+        nsdi.reference.outcome.map(|outcome| Outcome { lost: 0, utility: -40.0, ..outcome });
     nsdi.learn(&result(0));
     assert_eq!(nsdi.mode, Mode::Moving);
     assert!(nsdi.target.rate > 23.0 * 1.1, "{}", nsdi.target.rate);

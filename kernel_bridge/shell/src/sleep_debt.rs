@@ -7,22 +7,22 @@
 use leo_link::Nanos;
 
 /// With this much sleep owed, the thread does not wait awake.
-const LEAST: Nanos = 20_000;
+const MIN_OWED: Nanos = 20_000;
 
 /// Upper bound of the sleep owed, so that the distant past does not count.
-const MOST: Nanos = 200_000;
+const MAX_OWED: Nanos = 200_000;
 
 /// Keeps account of the sleep that the thread owes.
 #[derive(Debug, Default)]
-pub struct Rest {
+pub struct SleepDebt {
     owed: Nanos,
     since: Nanos,
 }
 
-impl Rest {
+impl SleepDebt {
     #[inline]
     pub fn was_awake(&mut self, now: Nanos) {
-        self.owed = (self.owed + (now - self.since)).min(MOST);
+        self.owed = (self.owed + (now - self.since)).min(MAX_OWED);
         self.since = now;
     }
 
@@ -36,7 +36,7 @@ impl Rest {
     /// Return whether it has slept too little to wait awake.
     #[inline]
     pub const fn is_owed(&self) -> bool {
-        self.owed >= LEAST
+        self.owed >= MIN_OWED
     }
 }
 
@@ -48,35 +48,35 @@ mod tests {
 
     /// Return how many of 1,000 waits must be asleep, given this much time awake and asleep before each.
     fn owed(awake: Nanos, asleep: Nanos) -> usize {
-        let (mut rest, mut now) = (Rest::default(), 0);
+        let (mut debt, mut now) = (SleepDebt::default(), 0);
         let count = |_: &usize| {
             now += awake;
-            rest.was_awake(now);
-            let owed = rest.is_owed();
+            debt.was_awake(now);
+            let owed = debt.is_owed();
             now += asleep;
-            rest.was_asleep(now);
+            debt.was_asleep(now);
             owed
         };
         (0..1_000).filter(count).count()
     }
 
     #[test]
-    fn whoever_sleeps_half_of_the_time_may_always_wait_awake() {
+    fn a_thread_that_sleeps_half_of_the_time_may_always_wait_awake() {
         assert_eq!(owed(19 * US, 19 * US), 0);
         assert_eq!(owed(2 * US, 3 * US), 0);
     }
 
     #[test]
-    fn whoever_hardly_sleeps_may_not_after_a_moment() {
+    fn a_thread_that_hardly_sleeps_may_not_after_a_moment() {
         assert!(owed(12 * US, 6 * US) > 980);
     }
 
     #[test]
-    fn a_long_time_awake_is_made_good_by_a_short_one_asleep() {
-        let mut rest = Rest::default();
-        rest.was_awake(1_000_000 * US);
-        assert!(rest.is_owed());
-        rest.was_asleep(1_000_000 * US + MOST);
-        assert!(!rest.is_owed());
+    fn a_long_time_awake_is_repaid_by_a_short_sleep() {
+        let mut debt = SleepDebt::default();
+        debt.was_awake(1_000_000 * US);
+        assert!(debt.is_owed());
+        debt.was_asleep(1_000_000 * US + MAX_OWED);
+        assert!(!debt.is_owed());
     }
 }
