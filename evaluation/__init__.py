@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from leogym.evaluation.loaded import Evaluation
+    from leogym.evaluation.report.card import Evaluation
 
 __all__ = ["load"]
 
@@ -16,6 +16,6 @@ def load(folder: str | Path) -> Evaluation:
 
     A notebook shows it as tables and figures. ``.runs`` and ``.summary`` are polars data frames.
     """
-    from leogym.evaluation.loaded import Evaluation  # here, because every command imports this package
+    from leogym.evaluation.report.card import Evaluation  # here, because every command imports this package
 
     return Evaluation.read(Path(folder))

@@ -15,7 +15,6 @@ from leogym.configs.suite import Suite
 from leogym.evaluation.recorded import description as run_json
 from leogym.evaluation.recorded import invalid
 from leogym.evaluation.recorded.damage import DamagedError
-from leogym.evaluation.recorded.oracle_share import with_shares
 from leogym.evaluation.recorded.series import (
     KINDS,
     difference,
@@ -26,7 +25,7 @@ from leogym.evaluation.recorded.series import (
 )
 from leogym.evaluation.recorded.store import file_name, read_rows
 from leogym.results.intervals import summarize
-from leogym.results.metrics import METRICS, ORACLE_SHARE, Metric
+from leogym.results.metrics import METRICS, ORACLE, ORACLE_SHARE, Metric
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Results:
     @cached_property
     def summary(self) -> pl.DataFrame:
         """The rows of ``summary.csv``, without its column for `quick`."""
-        return with_shares(summarize(self.runs))
+        return with_oracle_shares(summarize(self.runs))
 
     def headline(self, suite: Suite) -> list[Metric]:
         """Return the metrics of a suite's table: its own, and `ORACLE_SHARE` if the oracle ran."""
@@ -172,3 +171,23 @@ class Results:
             return None
         flows, links = (read_table(paths[kind]) for kind in KINDS)
         return Series(first["repeat"], first["offset_s"], flows, links)
+
+
+def with_oracle_shares(summary: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of ``summary.csv``, and one of `ORACLE_SHARE` per scheme where the oracle ran.
+
+    Each is the scheme's power and its interval over the oracle's mean power.
+    """
+    place = ["suite", "scenario", "backend"]
+    power = summary.filter(pl.col("metric") == "power")
+    of_oracle = pl.col("scheme") == ORACLE
+    bound = power.filter(of_oracle & (pl.col("mean") > 0)).select(*place, pl.col("mean").alias("bound"))
+    shares = (
+        power.filter(~of_oracle)
+        .join(bound, on=place, maintain_order="left")
+        .with_columns(
+            pl.lit(ORACLE_SHARE.name).alias("metric"),
+            *(pl.col(name) / pl.col("bound") for name in ("mean", "ci_low", "ci_high")),
+        )
+    )
+    return pl.concat([summary, shares.select(summary.columns)])

@@ -15,6 +15,13 @@ _ROOM_BYTES = MOST_BYTES - 20_000
 _MOST_PANELS = 4
 
 
+class Evaluation(Results):
+    """`Results` that a notebook shows as tables and figures."""
+
+    def _repr_html_(self) -> str:
+        return evaluation_card(self)
+
+
 def evaluation_card(results: Results) -> str:
     """Return the card of an evaluation. Suites that would make it too large are named only."""
     counts = ", ".join(f"{number} {name}" for number, name in first_screen.counts(results))

@@ -117,7 +117,7 @@ def _of_phase(settings: Settings, phase: Phase, path: AnnouncedPath, jobs: int) 
     changes = path.changes(phase.offset_s, -margin_s, settings.duration_s + margin_s)
     steps = [step_ms >= STEP_MS for step_ms in changes.step_ms]
     for error_s in ERRORS_S:
-        riding = [one for one in DETECTORS if one.told or not error_s]
+        riding = [one for one in DETECTORS if one.announced or not error_s]
         logs = leosim.run(
             [phase.scenario(settings, one) for one in riding],
             {phase.path: path.announcing(error_s, phase.seed)},
@@ -126,7 +126,7 @@ def _of_phase(settings: Settings, phase: Phase, path: AnnouncedPath, jobs: int) 
         )
         for detector, log in zip(riding, logs, strict=True):
             made = score(
-                detector.found_s(log.flow_series),
+                detector.change_times_s(log.flow_series),
                 changes.time_s,
                 steps,
                 settings.window_s,
@@ -136,7 +136,7 @@ def _of_phase(settings: Settings, phase: Phase, path: AnnouncedPath, jobs: int) 
                 phase.group,
                 phase.path,
                 detector.name,
-                error_s if detector.told else None,
+                error_s if detector.announced else None,
                 phase.repeat,
                 float(log.flows[0]["power"]),
                 made,

@@ -86,7 +86,7 @@ def test_the_figure_has_a_line_per_detector():
 def test_the_command_writes_table_figures_and_provenance(only_starlink, tmp_path, capsys):
     assert main(["--repeats", "2", "--duration", "30", "--out", str(tmp_path / "out")]) == 0
     rows = list(csv.DictReader((tmp_path / "out" / "detection.csv").open()))
-    told = [one.name for one in DETECTORS if one.told]
+    told = [one.name for one in DETECTORS if one.announced]
     assert {row["detector"] for row in rows} == {one.name for one in DETECTORS}
     assert {row["hint_error_s"] for row in rows if row["detector"] in told} == {"0", "5"}
     assert {row["n"] for row in rows if row["metric"] == "recall"} == {"2"}

@@ -1,6 +1,6 @@
 import polars as pl
 
-from leogym.evaluation.recorded.oracle_share import with_shares
+from leogym.evaluation.recorded.results import with_oracle_shares
 from leogym.results.intervals import SUMMARY_COLUMNS
 
 
@@ -19,11 +19,11 @@ def test_where_the_oracle_ran_the_others_have_their_power_over_its_own():
         row("a", "cubic", "rtt_p95_ms", 90.0, 80.0, 99.0),
         row("b", "cubic", "power", 0.5, 0.4, 0.6),
     ]
-    found = with_shares(summary(*rows))
+    found = with_oracle_shares(summary(*rows))
     assert found.rows()[:4] == rows
     assert found.rows()[4:] == [row("a", "cubic", "oracle_share", 0.5, 0.25, 0.75)]
 
 
 def test_without_the_oracle_nothing_is_added():
     alone = summary(row("a", "cubic", "power", 0.4, 0.3, 0.5))
-    assert with_shares(alone).equals(alone)
+    assert with_oracle_shares(alone).equals(alone)
