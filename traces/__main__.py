@@ -167,9 +167,9 @@ def _spec(arguments: argparse.Namespace) -> spec.PathSpec:
         if any(ends):
             raise InputError("build: give a named path or --from and --to, not both")
         base = named_paths.spec(arguments.name)
-        given = {field: value for field, value in fields.items() if value is not None}
+        stated_fields = {field: value for field, value in fields.items() if value is not None}
         return spec.parse(
-            {**{field: getattr(base, field) for field in type(base).model_fields}, **given}, "build"
+            {**{field: getattr(base, field) for field in type(base).model_fields}, **stated_fields}, "build"
         )
     if not all(ends):
         raise InputError("build: give a named path, or both --from and --to")
@@ -200,9 +200,9 @@ def _build(arguments: argparse.Namespace) -> int:
     wanted = _spec(arguments)
     with (
         synth.default_file(arguments.out, wanted.name) as out,
-        Progress(f"building {wanted.name}", wanted.duration_s) as shown,
+        Progress(f"building {wanted.name}", wanted.duration_s) as progress,
     ):
-        summary = path_trace.write(wanted, out, shown.advance)
+        summary = path_trace.write(wanted, out, progress.advance)
     print(f"{out}: {summary}")
     if summary.detour is not None:
         print(summary.detour, file=sys.stderr)

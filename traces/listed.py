@@ -47,13 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _cities_like(text: str) -> None:
-    found = places.like(text)
-    if not found:
+    cities = places.like(text)
+    if not cities:
         names = [name for city in places.table() for name in city.names]
         raise InputError(
             f"list: {text!r}: no city has such a name {suggest_names(text, names, named_paths.LISTED_BY)}"
         )
-    for city in found:
-        others = f" ({', '.join(city.aliases)})" if city.aliases else ""
+    for city in cities:
+        aliases = f" ({', '.join(city.aliases)})" if city.aliases else ""
         at = f"{city.site.lat_deg:g},{city.site.lon_deg:g}"
-        print(f"{city.key:<20} {city.full_name}{others}, {at}")
+        print(f"{city.key:<20} {city.full_name}{aliases}, {at}")

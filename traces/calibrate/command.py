@@ -93,22 +93,23 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{name}: {path.slots} slots of {path.period_ns / 1e9:g} s, {_shown(path)}")
     print(f"fitted to {int(fitted_slots.sum())} slots, judged by {int(judged_slots.sum())}")
     print("\nparameter: values (standard errors)")
-    for one in fitted.parameters:
+    for parameter in fitted.parameters:
         print(
-            f"  {one.field}: {_values(one.values)}"
-            + ("" if np.isnan(one.errors).any() else f" ({_values(one.errors)})")
+            f"  {parameter.field}: {_values(parameter.values)}"
+            + ("" if np.isnan(parameter.errors).any() else f" ({_values(parameter.errors)})")
         )
-    print(f"  as in {arguments.model}: {', '.join(fitted.kept)}")
+    print(f"  as in {arguments.model}: {', '.join(fitted.unfitted)}")
     print(f"\n{'Kolmogorov-Smirnov distance':<28}{'values':>8}{'before':>8}{'after':>8}{'5 % by chance':>15}")
-    earlier = {one.name: one.apart for one in distance.distances(judged, before)}
-    for one in distance.distances(judged, after):
-        chance = "" if np.isnan(one.chance) else f"{one.chance:.3f}"
-        print(f"  {one.name:<26}{one.values:>8}{earlier[one.name]:>8.3f}{one.apart:>8.3f}{chance:>15}")
+    earlier = {parameter.name: parameter.apart for parameter in distance.distances(judged, before)}
+    for quantity in distance.distances(judged, after):
+        chance = "" if np.isnan(quantity.chance) else f"{quantity.chance:.3f}"
+        apart = f"{earlier[quantity.name]:>8.3f}{quantity.apart:>8.3f}"
+        print(f"  {quantity.name:<26}{quantity.values:>8}{apart}{chance:>15}")
     if "rtt_ms" in data.series:
         lags = distance.LAGS_S
         print("\nautocorrelation of the RTT at " + ", ".join(f"{lag:g}" for lag in lags) + " s")
-        for label, one in (("data", judged), ("before", before), ("after", after)):
-            values = distance.autocorrelation(one)
+        for label, parameter in (("data", judged), ("before", before), ("after", after)):
+            values = distance.autocorrelation(parameter)
             print(
                 f"  {label:<8}"
                 + " ".join("    -" if np.isnan(value) else f"{value:5.2f}" for value in values)
@@ -126,7 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shown(path: Any) -> str:
-    told = [
+    options = [
         label
         for label, part in (
             ("download", path.down),
@@ -137,7 +138,7 @@ def _shown(path: Any) -> str:
         if part is not None
     ]
     bins = f", rows of {path.bin_ns / 1e6:g} ms" if path.bin_ns else ""
-    return f"{', '.join(told)}{bins}"
+    return f"{', '.join(options)}{bins}"
 
 
 def _values(values: Sequence[float]) -> str:

@@ -22,19 +22,19 @@ _SWINGS_S = np.geomspace(0.3, 100, 400)
 _NO_SWING_S = 5.0
 
 
-def kolmogorov_smirnov(one: Floats, other: Floats) -> float:
+def kolmogorov_smirnov(first_values: Floats, second_values: Floats) -> float:
     """Return the largest distance between two samples' distribution functions."""
-    one, other = np.sort(one), np.sort(other)
-    at = np.concatenate([one, other])
-    apart = np.searchsorted(one, at, side="right") / len(one) - np.searchsorted(
-        other, at, side="right"
-    ) / len(other)
+    first_values, second_values = np.sort(first_values), np.sort(second_values)
+    at = np.concatenate([first_values, second_values])
+    apart = np.searchsorted(first_values, at, side="right") / len(first_values) - np.searchsorted(
+        second_values, at, side="right"
+    ) / len(second_values)
     return float(np.abs(apart).max())
 
 
-def by_chance(one: float, other: float) -> float:
+def by_chance(first_count: float, second_count: float) -> float:
     """Return the distance that two samples of one distribution exceed in 5 % of cases, by their sizes."""
-    return float(1.358 * np.sqrt(1 / one + 1 / other))
+    return float(1.358 * np.sqrt(1 / first_count + 1 / second_count))
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Distance:
 
 def distances(data: Observed, model: Observed) -> list[Distance]:
     """Return the distance of each distribution that both have."""
-    found = []
+    by_quantity = []
     for name, sample in data.samples.items():
         other = model.samples.get(name)
         if other is None or not len(sample.values) or not len(other.values):
@@ -63,8 +63,8 @@ def distances(data: Observed, model: Observed) -> list[Distance]:
         worth = (1 - near) / (1 + near)
         chance = by_chance(slots * worth, len(other.values) * worth) if single else float("nan")
         apart = kolmogorov_smirnov(sample.values, other.values)
-        found.append(Distance(name, len(sample.values), slots, apart, chance))
-    return found
+        by_quantity.append(Distance(name, len(sample.values), slots, apart, chance))
+    return by_quantity
 
 
 def autocorrelation(observed: Observed) -> Floats:
@@ -112,15 +112,17 @@ def jitter_correlation(parts: tuple[Sample, ...], lags: Ints) -> float:
     """Return the correlation of all parts' normal scores that are a part's lag apart within a slot."""
     whole = scores(np.concatenate([part.values for part in parts])) if parts else np.zeros(0)
     first = 0
-    one: list[Floats] = []
-    other: list[Floats] = []
+    earlier_values: list[Floats] = []
+    later_values: list[Floats] = []
     for part, lag in zip(parts, lags.tolist(), strict=True):
         own = whole[first : first + len(part.values)]
         first += len(part.values)
-        same = part.slot[lag:] == part.slot[:-lag]
-        one.append(own[:-lag][same])
-        other.append(own[lag:][same])
-    return _correlation(np.stack([np.concatenate(one), np.concatenate(other)], axis=1)) if one else 0.0
+        within_slot = part.slot[lag:] == part.slot[:-lag]
+        earlier_values.append(own[:-lag][within_slot])
+        later_values.append(own[lag:][within_slot])
+    if not earlier_values:
+        return 0.0
+    return _correlation(np.stack([np.concatenate(earlier_values), np.concatenate(later_values)], axis=1))
 
 
 def swing(parts: tuple[Sample, ...], every_ns: Ints) -> tuple[float, float]:
@@ -130,17 +132,17 @@ def swing(parts: tuple[Sample, ...], every_ns: Ints) -> tuple[float, float]:
     factor's logarithm, c exp(-lag / s), whatever distribution it multiplies.
     """
     lengths = np.maximum(np.rint(_WINDOW_NS / every_ns).astype(np.int64), 1).tolist()
-    found = [_windows(part, length) for part, length in zip(parts, lengths, strict=True)]
-    if not found or min(one.shape[1] for one in found) < 3:
+    windows = [_windows(part, length) for part, length in zip(parts, lengths, strict=True)]
+    if not windows or min(window.shape[1] for window in windows) < 3:
         return 0.0, _NO_SWING_S
-    mean = np.concatenate([one.ravel() for one in found]).mean()
-    logs = [np.log(one + _TINY * mean) if mean > 0 else np.zeros_like(one) for one in found]
-    whole = np.concatenate([one.ravel() for one in logs])
+    mean = np.concatenate([window.ravel() for window in windows]).mean()
+    logs = [np.log(window + _TINY * mean) if mean > 0 else np.zeros_like(window) for window in windows]
+    whole = np.concatenate([window.ravel() for window in logs])
     lags_s, covariances, pairs = [], [], []
-    for one, length, ns in zip(logs, lengths, every_ns.tolist(), strict=True):
-        centred = one - whole.mean()
+    for window, length, ns in zip(logs, lengths, every_ns.tolist(), strict=True):
+        centred = window - whole.mean()
         window_ns = length * ns
-        for lag in range(-(-_NEAREST_NS // window_ns), min(_FARTHEST_NS // window_ns + 1, one.shape[1])):
+        for lag in range(-(-_NEAREST_NS // window_ns), min(_FARTHEST_NS // window_ns + 1, window.shape[1])):
             products = centred[:, :-lag] * centred[:, lag:]
             lags_s.append(lag * window_ns / NS_PER_S)
             covariances.append(products.mean())
@@ -148,10 +150,10 @@ def swing(parts: tuple[Sample, ...], every_ns: Ints) -> tuple[float, float]:
     if not lags_s:
         return 0.0, _NO_SWING_S
     faded = np.exp(-np.array(lags_s) / _SWINGS_S[:, None])
-    weight, seen = np.array(pairs), np.array(covariances)
+    weight, covariance = np.array(pairs), np.array(covariances)
     # Covariances of short swings are tiny at all lags here: no swing exceeds what the windows vary.
-    scale = ((weight * seen * faded).sum(axis=1) / (weight * faded**2).sum(axis=1)).clip(0, whole.var())
-    best = int((weight * (seen - scale[:, None] * faded) ** 2).sum(axis=1).argmin())
+    scale = ((weight * covariance * faded).sum(axis=1) / (weight * faded**2).sum(axis=1)).clip(0, whole.var())
+    best = int((weight * (covariance - scale[:, None] * faded) ** 2).sum(axis=1).argmin())
     if scale[best] == 0:
         return 0.0, _NO_SWING_S
     return float(np.sqrt(scale[best])), float(_SWINGS_S[best])

@@ -38,18 +38,18 @@ _HIGHEST = 0.99  # quantile up to which values are drawn
 
 def render(data: Observed, before: Observed, after: Observed, kind: str) -> bytes:
     """Return the picture as png, svg or pdf. The same data always give the same bytes."""
-    found = distance.distances(data, after)
+    distances = distance.distances(data, after)
     has_rtt = "rtt_ms" in data.series
-    count = len(found) + has_rtt
+    count = len(distances) + has_rtt
     columns = min(count, _COLUMNS)
     rows = -(-count // columns)
     with mpl.rc_context({**figure_style.RC, "svg.hashsalt": "leogym"}):
         chart = Figure(figsize=(3.6 * columns, 2.6 * rows), layout="constrained")
         panels = list(np.atleast_1d(chart.subplots(rows, columns)).ravel())
-        for axes, one in zip(panels, found, strict=False):
-            _distribution(axes, one.name, data, before, after, one.apart)
+        for axes, quantity in zip(panels, distances, strict=False):
+            _distribution(axes, quantity.name, data, before, after, quantity.apart)
         if has_rtt:
-            _autocorrelation(panels[len(found)], data, before, after)
+            _autocorrelation(panels[len(distances)], data, before, after)
         for axes in panels[count:]:
             axes.remove()
         panels[0].legend(fontsize=8, frameon=False)
@@ -71,13 +71,13 @@ def _looks(data: Observed, before: Observed, after: Observed) -> list[tuple[str,
 def _distribution(
     axes: Axes, name: str, data: Observed, before: Observed, after: Observed, apart: float
 ) -> None:
-    for label, one, color, dash in _looks(data, before, after):
-        values = np.sort(one.samples[name].values)
+    for label, observed, color, dash in _looks(data, before, after):
+        values = np.sort(observed.samples[name].values)
         up_to = np.arange(1, len(values) + 1) / len(values)
         thinned = np.unique(np.linspace(0, len(values) - 1, _POINTS).astype(int))
         axes.step(values[thinned], up_to[thinned], color=color, ls=dash, label=label, where="post")
-    shown = np.concatenate([one.samples[name].values for one in (data, after)])
-    low, high = np.quantile(shown, (1 - _HIGHEST, _HIGHEST))
+    plotted_values = np.concatenate([observed.samples[name].values for observed in (data, after)])
+    low, high = np.quantile(plotted_values, (1 - _HIGHEST, _HIGHEST))
     if low < high:
         axes.set_xlim(low - 0.03 * (high - low), high)
     axes.set_ylim(0, 1)
@@ -85,9 +85,9 @@ def _distribution(
 
 
 def _autocorrelation(axes: Axes, data: Observed, before: Observed, after: Observed) -> None:
-    for label, one, color, dash in _looks(data, before, after):
+    for label, observed, color, dash in _looks(data, before, after):
         axes.plot(
-            distance.LAGS_S, distance.autocorrelation(one), color=color, ls=dash, marker=".", label=label
+            distance.LAGS_S, distance.autocorrelation(observed), color=color, ls=dash, marker=".", label=label
         )
     axes.set_xscale("log")
     axes.set_ylim(-0.1, 1)

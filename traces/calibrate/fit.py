@@ -82,7 +82,7 @@ class Fit:
 
     terminal: Terminal
     parameters: list[Parameter]
-    kept: list[str]
+    unfitted: list[str]
     """Fields that the data do not show, as before."""
 
 
@@ -107,33 +107,33 @@ def fit(
         model = observe(
             [simulated(parameters, path, seed + 1000 * number + index) for index, path in enumerate(like)]
         )
-        seen = _statistics(model, tables, like, wanted)
+        statistics = _statistics(model, tables, like, wanted)
         drawn = _drawn_statistics(model, wanted)
         # Smaller steps at the end, and their mean, average the noise of the model's draws.
         step = 1.0 if number < (rounds + 1) // 2 else 0.5
         fields = {
             name: _moved(
-                name, drawn.get(name, value), value, wanted[name], seen.get(name, wanted[name]), step
+                name, drawn.get(name, value), value, wanted[name], statistics.get(name, wanted[name]), step
             )
             for name, value in fields.items()
         }
         if step < 1:
             late.append(fields)
     if late:
-        fields = {name: np.mean([one[name] for one in late], axis=0) for name in fields}
+        fields = {name: np.mean([earlier[name] for earlier in late], axis=0) for name in fields}
     errors = _errors(data, tables, like, wanted)
-    found = [
+    parameters = [
         Parameter(name, tuple(np.atleast_1d(value).tolist()), tuple(np.atleast_1d(errors[name]).tolist()))
         for name, value in fields.items()
     ]
-    return Fit(_terminal(fields, start, data, like), found, _kept(fields))
+    return Fit(_terminal(fields, start, data, like), parameters, _unfitted(fields))
 
 
 def _tables(data: Observed) -> list[_Table]:
-    found = [table for table in _TABLES if _some(data.samples.get(table.sample))]
-    if not any(table.field == "downlink.gap_ms" for table in found) and _some(data.samples.get("spike_ms")):
-        found.append(_SPIKE)
-    return found
+    tables = [table for table in _TABLES if _some(data.samples.get(table.sample))]
+    if not any(table.field == "downlink.gap_ms" for table in tables) and _some(data.samples.get("spike_ms")):
+        tables.append(_SPIKE)
+    return tables
 
 
 def _some(sample: Sample | None) -> bool:
@@ -151,7 +151,7 @@ def _statistics(
     data: Observed, tables: list[_Table], like: Sequence[Measured], wanted: dict[str, Floats] | None = None
 ) -> dict[str, Floats]:
     """Return what the data show of each field: values of tables, correlations, shares and losses."""
-    found: dict[str, Floats] = {}
+    statistics: dict[str, Floats] = {}
     for table in tables:
         sample = data.samples.get(table.sample)
         if sample is None or not len(sample.values):
@@ -159,26 +159,26 @@ def _statistics(
         at = _probabilities(table, data)
         if wanted is not None and len(wanted[table.field]) != len(at):
             at = np.linspace(0, 1, len(wanted[table.field]))
-        found[table.field] = np.quantile(sample.values, at).clip(table.low, table.high)
+        statistics[table.field] = np.quantile(sample.values, at).clip(table.low, table.high)
     for field, name in (
         ("downlink.capacity_correlation", "down_mbps"),
         ("uplink.capacity_correlation", "up_mbps"),
         ("round_trip.base_correlation", "base_ms"),
     ):
         if name in data.series:
-            found[field] = np.array(distance.slot_correlation(data.series[name]))
+            statistics[field] = np.array(distance.slot_correlation(data.series[name]))
     if "jitter_ms" in data.series:
         every = np.array(data.every_ns)
         lags = np.maximum(np.rint(_jitter_every_ns(like) / every).astype(np.int64), 1)
-        found["round_trip.jitter_correlation"] = np.array(
+        statistics["round_trip.jitter_correlation"] = np.array(
             distance.jitter_correlation(data.series["jitter_ms"], lags)
         )
         swing, swing_s = distance.swing(data.series["jitter_ms"], every)
-        found["round_trip.swing"], found["round_trip.swing_s"] = np.array(swing), np.array(swing_s)
+        statistics["round_trip.swing"], statistics["round_trip.swing_s"] = np.array(swing), np.array(swing_s)
     if "apart_ms" in data.samples and len(data.samples["apart_ms"].values):
-        found["frames.apart"] = frames_apart(data.samples["apart_ms"].values, _MOST_APART)
-        found["frames.burst_ms"] = _burst_ms(data.samples["burst_ms"].values, like)
-    return found
+        statistics["frames.apart"] = frames_apart(data.samples["apart_ms"].values, _MOST_APART)
+        statistics["frames.burst_ms"] = _burst_ms(data.samples["burst_ms"].values, like)
+    return statistics
 
 
 def _jitter_every_ns(like: Sequence[Measured]) -> int:
@@ -194,28 +194,28 @@ def _burst_ms(seen_ms: Floats, like: Sequence[Measured]) -> Floats:
 
 def _drawn_statistics(model: Observed, wanted: dict[str, Floats]) -> dict[str, Floats]:
     """Return what the model's own values of a slot show; what was seen of them has the same noise."""
-    found: dict[str, Floats] = {}
+    statistics: dict[str, Floats] = {}
     for field, sample in model.drawn.items():
         if field in wanted:
-            found[field] = np.quantile(sample.values, np.linspace(0, 1, len(wanted[field])))
+            statistics[field] = np.quantile(sample.values, np.linspace(0, 1, len(wanted[field])))
         correlation = field.replace("capacity_mbps", "capacity_correlation").replace(
             "base_ms", "base_correlation"
         )
         if correlation != field and correlation in wanted:
-            found[correlation] = np.array(distance.slot_correlation((sample,)))
-    return found
+            statistics[correlation] = np.array(distance.slot_correlation((sample,)))
+    return statistics
 
 
-def _moved(name: str, drawn: Floats, value: Floats, wanted: Floats, seen: Floats, step: float) -> Floats:
+def _moved(name: str, drawn: Floats, value: Floats, wanted: Floats, simulated: Floats, step: float) -> Floats:
     """Return a field's next value, from what was wanted and seen with the model's own values ``drawn``."""
     if name == "frames.apart":
         # Shares move by ratios, so none falls below 0.
-        ratio = np.where(seen > 0, wanted / np.maximum(seen, 1e-9), 1.0)
+        ratio = np.where(simulated > 0, wanted / np.maximum(simulated, 1e-9), 1.0)
         moved = value * ratio**step
         return moved / moved.sum()
     if name == "frames.burst_ms":
         return value
-    moved = value + step * (wanted - seen + drawn - value)
+    moved = value + step * (wanted - simulated + drawn - value)
     if name in _BOUNDS:
         return np.sort(moved).clip(*_BOUNDS[name])
     if name.endswith("correlation"):
@@ -223,7 +223,7 @@ def _moved(name: str, drawn: Floats, value: Floats, wanted: Floats, seen: Floats
     if name == "round_trip.swing":
         return moved.clip(0, 2)
     if name == "round_trip.swing_s":
-        return (value * (wanted / seen) ** step).clip(0.1, 100)
+        return (value * (wanted / simulated) ** step).clip(0.1, 100)
     return moved
 
 
@@ -240,8 +240,8 @@ def _terminal(
         elif name.startswith("swing"):
             value = float(values)
         elif name == "apart":
-            kept = values[: int(np.flatnonzero(values)[-1]) + 1]
-            value = tuple((kept / kept.sum()).tolist())
+            shares = values[: int(np.flatnonzero(values)[-1]) + 1]
+            value = tuple((shares / shares.sum()).tolist())
         else:
             value = tuple(values.clip(*_BOUNDS.get(field, (0.05, 80))).tolist())
         tree[group][name] = value
@@ -291,10 +291,10 @@ def _drawn(sample: Sample, where: dict[int, Floats], chosen: Floats) -> Sample:
     return Sample(values, np.zeros(len(values), dtype=np.int64))
 
 
-def _kept(fields: dict[str, Floats]) -> list[str]:
+def _unfitted(fields: dict[str, Floats]) -> list[str]:
     every = [f"{group}.{name}" for group, names in _FIELDS.items() for name in names]
-    told = set(fields) | {other for field, other in _OTHER_DIRECTION.items() if field in fields}
-    return [field for field in every if field not in told]
+    measured = set(fields) | {other for field, other in _OTHER_DIRECTION.items() if field in fields}
+    return [field for field in every if field not in measured]
 
 
 _FIELDS = {

@@ -136,7 +136,7 @@ def of_series(series: Series, grid: Grid, about: dict[str, Any], name: str) -> M
     imported = str(about.get("provenance", "")).startswith("imported")
     lengths = np.diff(np.append(series.time_ns, series.period_ns))
     even = len(lengths) > 1 and bool((lengths[:-1] == lengths[0]).all())
-    same = np.array_equal(series.up.bps, series.down.bps)
+    symmetric = np.array_equal(series.up.bps, series.down.bps)
     if imported:
         probe_ns, rtt_ms = series.time_ns, series.rtt_ns / NS_PER_MS
         lost = _lost(series)
@@ -155,7 +155,7 @@ def of_series(series: Series, grid: Grid, about: dict[str, Any], name: str) -> M
         begin_ns.astype(np.int64),
         _varying(down),
         # A saturated flow goes one way: importers give what it shows to both.
-        None if same and imported else _varying(up),
+        None if symmetric and imported else _varying(up),
         int(lengths[0]) if even else 0,
         probe_ns,
         rtt_ms if np.ptp(rtt_ms) > 0 else None,
@@ -176,8 +176,8 @@ def probed(series: Series, every_ns: int) -> tuple[Ints, Floats, Floats]:
     back_ns, lost_back = _crossed(series, there_ns, series.down)
     lost = 1 - (1 - lost_there) * (1 - lost_back)
     # The last ones come back after the end.
-    known = back_ns < series.period_ns
-    return sent_ns[known], (back_ns - sent_ns)[known] / NS_PER_MS, lost[known]
+    answered = back_ns < series.period_ns
+    return sent_ns[answered], (back_ns - sent_ns)[answered] / NS_PER_MS, lost[answered]
 
 
 def _lost(series: Series) -> Floats:
@@ -205,9 +205,9 @@ def simulated(terminal: Terminal, like: Measured, seed: int, times: int = 1) -> 
     series = made(model, slots)
     every_ns = int(like.probe_ns[1] - like.probe_ns[0])
     capacities = []
-    for known, way in ((like.down, "uplink"), (like.up, "downlink")):
+    for capacity, way in ((like.down, "uplink"), (like.up, "downlink")):
         own = Capacity(series.time_ns, series.period_ns, series.capacity_bps(way) / 1e6)
-        capacities.append(None if known is None else own.binned(like.bin_ns) if like.bin_ns else own)
+        capacities.append(None if capacity is None else own.binned(like.bin_ns) if like.bin_ns else own)
     probe_ns, rtt_ms, lost = probed(series, max(every_ns, NS_PER_MS))
     if like.raised:
         probe_ns, rtt_ms, lost = _as_imported(probe_ns, rtt_ms, lost, every_ns, seed)
@@ -238,8 +238,8 @@ def _as_imported(
     """Put probes onto the rows of a path trace as imports of measurements do."""
     gone = np.random.default_rng([seed, 1]).random(len(lost)) < lost
     rtt_ns = np.where(gone, np.nan, rtt_ms * NS_PER_MS)
-    found = probes.of_round_trips(probe_ns, rtt_ns)
-    series, _ = rows.without_overtaking(probes.binned(found, every_ns, 100.0, "model"))
+    measured_probes = probes.of_round_trips(probe_ns, rtt_ns)
+    series, _ = rows.without_overtaking(probes.binned(measured_probes, every_ns, 100.0, "model"))
     return series.time_ns, series.rtt_ns / NS_PER_MS, _lost(series)
 
 

@@ -67,8 +67,8 @@ def observe(paths: Sequence[Measured]) -> Observed:
     series: dict[str, list[Sample]] = {}
     first = 0
     for path in paths:
-        found, ordered = _of_path(path)
-        for into, values in ((samples, found), (series, ordered)):
+        samples_of_path, ordered = _of_path(path)
+        for into, values in ((samples, samples_of_path), (series, ordered)):
             for name, sample in values.items():
                 into.setdefault(name, []).append(Sample(sample.values, sample.slot + first))
         first += path.slots
@@ -87,10 +87,10 @@ def observe(paths: Sequence[Measured]) -> Observed:
 
 
 def _drawn(paths: Sequence[Measured]) -> dict[str, Sample]:
-    known = [path.drawn for path in paths if path.drawn is not None]
-    if len(known) < len(paths):
+    drawn_fields = [path.drawn for path in paths if path.drawn is not None]
+    if len(drawn_fields) < len(paths):
         return {}
-    values = {field: np.concatenate([drawn[field] for drawn in known]) for field in known[0]}
+    values = {field: np.concatenate([drawn[field] for drawn in drawn_fields]) for field in drawn_fields[0]}
     # Between two paths a slot is left out.
     slot = np.concatenate([np.arange(path.slots) + index * (1 << 32) for index, path in enumerate(paths)])
     return {field: Sample(array, slot) for field, array in values.items()}

@@ -48,13 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
     from leogym.traces.calibrate import recovery
 
     truth = recovery.known() if named is None else named
-    found = recovery.recover(truth, start, arguments.slots, arguments.repeats, arguments.seed)
+    recovered = recovery.recover(truth, start, arguments.slots, arguments.repeats, arguments.seed)
     hours = arguments.slots * recovery.PERIOD_S / 3600
     print(f"{arguments.repeats} times {arguments.slots} slots of {recovery.PERIOD_S} s ({hours:.1f} h)")
     print(f"{'relative to a mean':<32}{'error':>8}{'bias':>8}{'spread':>8}{'slots for 5 %':>15}")
-    for one in found:
-        shares = (one.error, one.bias, one.spread)
+    for parameter in recovered:
+        shares = (parameter.error, parameter.bias, parameter.spread)
         cells = "".join(f"{'' if np.isnan(share) else f'{share:.1%}':>8}" for share in shares)
-        needs = "" if np.isnan(one.needs) else f"{max(1, round(one.needs * arguments.slots)):,}"
-        print(f"  {one.field:<30}{cells}{needs:>15}")
+        needs = "" if np.isnan(parameter.needs) else f"{max(1, round(parameter.needs * arguments.slots)):,}"
+        print(f"  {parameter.field:<30}{cells}{needs:>15}")
     return 0

@@ -89,13 +89,13 @@ def data(truth: Terminal, slots: int, seed: int) -> Measured:
 
 def recover(truth: Terminal, start: Terminal, slots: int, repeats: int, seed: int) -> list[Recovery]:
     """Return how well ``repeats`` fits to ``slots`` slots each find the parameters ``truth``."""
-    found: dict[str, list[Floats]] = {}
+    fits_by_field: dict[str, list[Floats]] = {}
     for index in range(repeats):
         path = data(truth, slots, seed + index)
         fitted = fitting.fit(observe([path]), [path], start, seed + index)
-        for field in (one.field for one in fitted.parameters):
-            found.setdefault(field, []).append(_values(fitted.terminal, field))
-    return [of_fits(field, _truth(truth, field, fits), fits) for field, fits in found.items()]
+        for field in (parameter.field for parameter in fitted.parameters):
+            fits_by_field.setdefault(field, []).append(_values(fitted.terminal, field))
+    return [of_fits(field, _truth(truth, field, fits), fits) for field, fits in fits_by_field.items()]
 
 
 def of_fits(field: str, truth: Floats, fits: Sequence[Floats]) -> Recovery:
@@ -118,9 +118,9 @@ def _values(of: Terminal, field: str) -> Floats:
 def _truth(truth: Terminal, field: str, fits: list[Floats]) -> Floats:
     """Return the true values at a fit's probabilities. Shares may have trailing zeros more or less."""
     values = _values(truth, field)
-    longest = max(len(values), *(len(one) for one in fits))
+    longest = max(len(values), *(len(fitted_values) for fitted_values in fits))
     if field == "frames.apart":
-        fits[:] = [np.pad(one, (0, longest - len(one))) for one in fits]
+        fits[:] = [np.pad(fitted_values, (0, longest - len(fitted_values))) for fitted_values in fits]
         return np.pad(values, (0, longest - len(values)))
     if len(values) == 1:
         return values

@@ -51,10 +51,10 @@ def exceeded_db(site: Site, ghz: float, elevation_deg: Floats, percent: float) -
     with warnings.catch_warnings():
         # The library warns below 5° and outside its frequency range; neither happens here.
         warnings.simplefilter("ignore")
-        found = rain_attenuation(
+        attenuation_db = rain_attenuation(
             site.lat_deg, site.lon_deg, ghz, elevation_deg, hs=0.0, p=percent, tau=_CIRCULAR_DEG
         )
-    return np.atleast_1d(np.asarray(found, dtype=np.float64))
+    return np.atleast_1d(np.asarray(attenuation_db, dtype=np.float64))
 
 
 def rainy_percent(site: Site) -> float:
@@ -145,8 +145,8 @@ class Rain:
         clear = modcod.BITS_PER_SYMBOL[modcod.best(np.array([CLEAR_SKY_DB - MARGIN_DB]))[0]]
         share = np.where(row < 0, 0.0, modcod.BITS_PER_SYMBOL[row]) / clear
         loss = modcod.residual_loss(row, snr_db).max(axis=0)
-        kept = known_ns >= known_ns[then[-1]]
-        self._seen_ns, self._seen_db = known_ns[kept], known_db[:, kept]
+        still_needed = known_ns >= known_ns[then[-1]]
+        self._seen_ns, self._seen_db = known_ns[still_needed], known_db[:, still_needed]
         down, up = share
         forward, backward = (down, up) if self._at == "to" else (up, down)
         usable = np.all(row >= 0, axis=0)

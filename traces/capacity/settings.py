@@ -69,8 +69,8 @@ def parse_loss_burst(text: str) -> LossBurst:
     """Parse ``MEAN,BURST_MS[,LOSS]``, with LOSS 1 by default; raise ValueError if the text is not valid."""
     rule = "loss_burst: must be MEAN,BURST_MS[,LOSS] with 0 < MEAN < LOSS <= 1 and 0.1 <= BURST_MS <= 60000"
     try:
-        mean, burst_ms, *rest = map(float, text.split(","))
-        (burst_loss,) = rest or (1.0,)
+        mean, burst_ms, *further = map(float, text.split(","))
+        (burst_loss,) = further or (1.0,)
     except ValueError:
         raise ValueError(f"{rule}, not {text!r}") from None
     if not (0 < mean < burst_loss <= 1 and 0.1 <= burst_ms <= 60_000):

@@ -92,7 +92,7 @@ def span(
         return np.broadcast_to(np.asarray(value, dtype=kind), len(time_ns))
 
     def way(capacity: Floats | float, direction: int) -> Way:
-        own = [one[direction] if isinstance(one, Apart) else one for one in (extra_ns, loss, up)]
+        own = [value[direction] if isinstance(value, Apart) else value for value in (extra_ns, loss, up)]
         return Way(
             row(capacity, np.float64), row(own[0], np.int64), row(own[1], np.float64), row(own[2], np.bool_)
         )
@@ -102,19 +102,19 @@ def span(
 
 def combined(spans: Sequence[Span], time_ns: Ints) -> Span:
     """Combine several models, with a row at each of their times and at ``time_ns``."""
-    times = np.unique(np.concatenate([time_ns, *(one.time_ns for one in spans)]))
+    times = np.unique(np.concatenate([time_ns, *(part.time_ns for part in spans)]))
     total = span(times)
-    for one in (part.at(times) for part in spans):
-        total = Span(times, _both(total.forward, one.forward), _both(total.backward, one.backward))
+    for part in (part.at(times) for part in spans):
+        total = Span(times, _both(total.forward, part.forward), _both(total.backward, part.backward))
     return total
 
 
-def _both(one: Way, other: Way) -> Way:
+def _both(first: Way, second: Way) -> Way:
     return Way(
-        one.capacity * other.capacity,
-        one.extra_ns + other.extra_ns,
-        1 - (1 - one.loss) * (1 - other.loss),
-        one.up & other.up,
+        first.capacity * second.capacity,
+        first.extra_ns + second.extra_ns,
+        1 - (1 - first.loss) * (1 - second.loss),
+        first.up & second.up,
     )
 
 

@@ -98,17 +98,17 @@ class Starlink(SlotModel):
         own = self._terminal
         # Both directions change their satellite together: a long gap in one is a long gap in the other.
         gap, lost, loss = np.random.default_rng([self._seed, _VALUES, slot + _BACK]).random(3).tolist()
-        found: dict[str, float] = {}
+        parameters: dict[str, float] = {}
         for place, name, way in ((_DOWN, "downlink", own.downlink), (_UP, "uplink", own.uplink)):
             rank = self._rank(slot, place, way.capacity_correlation)
-            found[f"{name}.capacity_mbps"] = self._scale * float(terminal.at(way.capacity_mbps, rank))
-            found[f"{name}.gap_ms"] = float(terminal.at(way.gap_ms, gap))
-            found[f"{name}.lost_ms"] = float(terminal.at(way.lost_ms, lost))
-            found[f"{name}.loss"] = float(terminal.at(way.loss, loss))
+            parameters[f"{name}.capacity_mbps"] = self._scale * float(terminal.at(way.capacity_mbps, rank))
+            parameters[f"{name}.gap_ms"] = float(terminal.at(way.gap_ms, gap))
+            parameters[f"{name}.lost_ms"] = float(terminal.at(way.lost_ms, lost))
+            parameters[f"{name}.loss"] = float(terminal.at(way.loss, loss))
         if self._base_ms is not None:
             rank = self._rank(slot, _BASE, own.round_trip.base_correlation)
-            found["round_trip.base_ms"] = float(terminal.at(self._base_ms, rank))
-        return found
+            parameters["round_trip.base_ms"] = float(terminal.at(self._base_ms, rank))
+        return parameters
 
     def _capacity(
         self, rng: np.random.Generator, mbps: float, gap_ms: float, own: Direction
@@ -176,8 +176,8 @@ def _jitter_ms(rng: np.random.Generator, count: int, own: terminal.RoundTrip) ->
     drawn = terminal.at(own.jitter_ms, _normal_cdf(_correlated(rng, count, own.jitter_correlation)))
     if own.swing == 0:
         return drawn
-    kept = math.exp(-own.jitter_every_ms / (1000 * own.swing_s))
-    return drawn * np.exp(own.swing * _correlated(rng, count, kept))
+    correlation = math.exp(-own.jitter_every_ms / (1000 * own.swing_s))
+    return drawn * np.exp(own.swing * _correlated(rng, count, correlation))
 
 
 def _correlated(rng: np.random.Generator, count: int, correlation: float) -> Floats:

@@ -132,14 +132,14 @@ def load(name_or_file: str) -> Terminal:
     Raises:
         InputError: there is none, or the file is invalid; the message names field and rule.
     """
-    known = names()
-    if name_or_file in known:
+    shipped = names()
+    if name_or_file in shipped:
         return _known(name_or_file)
     path = Path(name_or_file)
     if not path.is_file():
         raise InputError(
             f"model: {name_or_file!r}: neither a file nor a known terminal "
-            f"{suggest_names(name_or_file, known, leogym_command('traces', 'list'))}"
+            f"{suggest_names(name_or_file, shipped, leogym_command('traces', 'list'))}"
         )
     return read(path)
 

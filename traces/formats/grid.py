@@ -94,8 +94,8 @@ def find_measured(series: Series, resolution_s: float) -> Grid | None:
     begin_s = series.time_ns / NS_PER_S
     lost = ~series.usable & np.concatenate([[True], series.usable[:-1]])
     kinds = [lost, *(_highest(series, share) for share in _HIGHEST_SHARES)]
-    found = (find(_beginnings(begin_s[kind]), MEASURED_S, resolution_s) for kind in kinds)
-    return next((grid for grid in found if grid), None)
+    detected = (find(_beginnings(begin_s[kind]), MEASURED_S, resolution_s) for kind in kinds)
+    return next((grid for grid in detected if grid), None)
 
 
 def _highest(series: Series, share: float) -> NDArray[np.bool_]:

@@ -58,7 +58,7 @@ def read(path: Path, name: str, options: Options) -> tuple[Series, Import]:
     return series, job
 
 
-def line_ranges(lines: list[int], shown: int = _RANGES_IN_WARNING) -> str:
+def line_ranges(lines: list[int], limit: int = _RANGES_IN_WARNING) -> str:
     """Format the first ``shown`` ranges of ascending line numbers, such as ``1-3, 7``."""
     ranges: list[list[int]] = []
     for line in lines:
@@ -67,7 +67,7 @@ def line_ranges(lines: list[int], shown: int = _RANGES_IN_WARNING) -> str:
         else:
             ranges.append([line, line])
     texts = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
-    return ", ".join(texts[:shown]) + (", …" if len(texts) > shown else "")
+    return ", ".join(texts[:limit]) + (", …" if len(texts) > limit else "")
 
 
 def _fault_warnings(form: Format, faults: list[Fault], path: Path, listing: Path | None) -> list[str]:
@@ -76,8 +76,8 @@ def _fault_warnings(form: Format, faults: list[Fault], path: Path, listing: Path
     for kind, description in form.fault_kinds.items():
         of_kind = [fault for fault in faults if fault.kind == kind]
         if of_kind:
-            shown = _RANGES_IN_WARNING if listing else len(of_kind)
-            lines = line_ranges([fault.line for fault in of_kind], shown)
+            limit = _RANGES_IN_WARNING if listing else len(of_kind)
+            lines = line_ranges([fault.line for fault in of_kind], limit)
             warnings.append(
                 f"{path}: {len(of_kind)} rows with {description}: lines {lines}; the first: {of_kind[0].rule}"
             )

@@ -79,11 +79,11 @@ class _Text:
             if self.text or not self.more():
                 return
 
-    def take(self, character: str, what: str) -> None:
+    def take(self, character: str, rule: str) -> None:
         """Move past ``character``; raise InputError if another one follows."""
         self.skip_space()
         if not self.text.startswith(character):
-            raise self.source.error(self.line, "file", what)
+            raise self.source.error(self.line, "file", rule)
         self.drop(1)
 
     def peek(self) -> str:
@@ -94,14 +94,14 @@ class _Text:
 
 def _round_trips(source: Source) -> Iterator[_Item]:
     text = _Text(source)
-    what = f"must be irtt's JSON, with an array {_KEY}"
+    rule = f"must be irtt's JSON, with an array {_KEY}"
     while _KEY not in text.text:
         text.drop(max(0, len(text.text) - len(_KEY)))
         if not text.more():
-            raise source.error(text.line, "file", what)
+            raise source.error(text.line, "file", rule)
     text.drop(text.text.index(_KEY) + len(_KEY))
-    text.take(":", what)
-    text.take("[", what)
+    text.take(":", rule)
+    text.take("[", rule)
     decoder = json.JSONDecoder()
     if text.peek() == "]":
         return

@@ -168,9 +168,9 @@ def faults(seconds: Sequence[Second]) -> list[Fault]:
 def read(path: Path, capacity_mbps: float) -> tuple[Series, list[Second]]:
     """Read a log; return rows with the emulator's outages, and the log's lines (see `read_log`)."""
     seconds = read_log(path)
-    known = np.array([bool(second.nodes) for second in seconds])
+    has_path = np.array([bool(second.nodes) for second in seconds])
     sums_ns = np.array([round(sum(second.delay_s) * NS_PER_S) for second in seconds], dtype=np.int64)
-    held_ns = rows.held_delays(sums_ns, known)
+    held_ns = rows.held_delays(sums_ns, has_path)
     start = seconds[0].cycle
     spans = [(second.cycle - start) * NS_PER_S for second in seconds]
     # The last row lasts a second.

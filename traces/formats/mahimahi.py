@@ -88,7 +88,7 @@ def opportunities_ms(series: Series, direction: str) -> Iterator[NDArray[np.int6
     credit = count * _OPPORTUNITY - total
     ends_with_capacity = bool(capacity[-1])
     # The last packet always comes at the very end.
-    left = count - 1
+    remaining = count - 1
     if not ends_with_capacity:
         # It is the packet at time 0 of the next round; the others follow at whole packets.
         credit = 0
@@ -99,16 +99,16 @@ def opportunities_ms(series: Series, direction: str) -> Iterator[NDArray[np.int6
         for at in range(0, length, step):
             span = min(step, length - at)
             gained = credit + bps * span
-            due = min(gained // _OPPORTUNITY, left) if gained > 0 else 0
+            due = min(gained // _OPPORTUNITY, remaining) if gained > 0 else 0
             if due > 0:
                 need = np.arange(1, due + 1, dtype=np.int64) * _OPPORTUNITY - credit
                 after_ns = -(-need // bps)
                 time_ns = start_ns + at + np.maximum(after_ns, 0)
                 yield np.minimum(np.maximum(-(-time_ns // NS_PER_MS), 1), period_ms)
-            left -= due
+            remaining -= due
             credit = gained - due * _OPPORTUNITY
     # Rounding up can leave some packets for the end.
-    yield np.full(left + 1, period_ms, dtype=np.int64)
+    yield np.full(remaining + 1, period_ms, dtype=np.int64)
 
 
 def write(

@@ -60,16 +60,16 @@ def parse(text: str) -> Line:
     dated = _DATED.match(text)
     if dated is None:
         return _undated(text.removeprefix("^C").strip())
-    at_s, rest = dated.groups()
-    named = _SEQUENCE.search(rest)
+    at_s, message = dated.groups()
+    named = _SEQUENCE.search(message)
     if named is None:
         # Verbose pings write other hosts' messages, which name no probe.
-        return Line(Kind.OTHER if rest.startswith("From ") else Kind.UNREADABLE, at_s)
+        return Line(Kind.OTHER if message.startswith("From ") else Kind.UNREADABLE, at_s)
     sequence, tail = named.groups()
     timed = _RTT.search(tail)
     if timed is not None:
         return _answer(at_s, sequence, *timed.groups())
-    if _TTL.search(tail) or _BYTES.match(rest):
+    if _TTL.search(tail) or _BYTES.match(message):
         return Line(Kind.UNTIMED, at_s, sequence, remark=tail.strip())
     kind = Kind.ERROR if tail.strip() else Kind.NO_ANSWER
     return Line(kind, at_s, sequence, remark=tail.strip())
@@ -116,5 +116,5 @@ def summary(text: str) -> tuple[int, int | None] | None:
     transmitted, duration = _TRANSMITTED.match(text), _DURATION.search(text)
     if transmitted is None or len(transmitted[1]) > 10:
         return None
-    known = duration is not None and len(duration[1]) <= 12
-    return int(transmitted[1]), int(duration[1]) if duration is not None and known else None
+    has_duration = duration is not None and len(duration[1]) <= 12
+    return int(transmitted[1]), int(duration[1]) if duration is not None and has_duration else None

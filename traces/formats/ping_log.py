@@ -82,17 +82,18 @@ def read(path: Path, tally: Tally | None = None, floor_ns: float = 0.0) -> Probe
         # Written when the next probe is sent.
         if kind is Kind.NO_ANSWER and sequence[index] < last and log.at_ns[index] >= 0:
             anchors.setdefault(sequence[index] + 1, log.at_ns[index])
-    known = np.array(sorted(anchors), dtype=np.int64)
-    steps = clocks.without_steps(known, np.array([anchors[number] for number in known.tolist()], np.int64))
+    sent_numbers = np.array(sorted(anchors), dtype=np.int64)
+    sent_ns = np.array([anchors[number] for number in sent_numbers.tolist()], np.int64)
+    steps = clocks.without_steps(sent_numbers, sent_ns)
     if len(steps.before):
-        tally.remark(steps.remark(known % _WRAP, "icmp_seq"))
-        _drop_across_steps(steps, known - first, rtt_ns, tally)
+        tally.remark(steps.remark(sent_numbers % _WRAP, "icmp_seq"))
+        _drop_across_steps(steps, sent_numbers - first, rtt_ns, tally)
     unanswered = {number for number, kind in zip(sequence, log.kind, strict=True) if kind is Kind.ERROR}
     tally.add(
         "have an error of a router or the host for an answer: lost", None, len(unanswered - set(answers))
     )
     # Clocks and roundings may put a probe before its predecessor.
-    time_ns = np.maximum.accumulate(_times_ns(log, steps, known, every))
+    time_ns = np.maximum.accumulate(_times_ns(log, steps, sent_numbers, every))
     if time_ns[-1] - time_ns[0] > rows.MAX_PERIOD_S * NS_PER_S:
         raise source.error(last_line, "time", f"more than {rows.MAX_PERIOD_S:g} s after the first probe")
     return of_round_trips(time_ns, rtt_ns, lost)
@@ -233,23 +234,26 @@ def _range(log: _Log, sequence: list[int]) -> tuple[int, int]:
     return first, last
 
 
-def _times_ns(log: _Log, steps: clocks.Steps, known: clocks.Ints, every: clocks.Ints) -> clocks.Ints:
+def _times_ns(log: _Log, steps: clocks.Steps, sent_numbers: clocks.Ints, every: clocks.Ints) -> clocks.Ints:
     """Return when every probe was sent: between the known ones, and at the usual interval beyond them."""
     interval_ns = steps.interval_ns
     if interval_ns == 0 and log.duration_ms and log.transmitted and log.transmitted > 1:
         interval_ns = log.duration_ms * NS_PER_MS / (log.transmitted - 1)
     interval_ns = interval_ns or _INTERVAL_NS
     start_ns = int(steps.time_ns[0])
-    after_ns = np.interp(every, known, steps.time_ns - start_ns)
-    after_ns += (np.minimum(every - known[0], 0) + np.maximum(every - known[-1], 0)) * interval_ns
+    after_ns = np.interp(every, sent_numbers, steps.time_ns - start_ns)
+    beyond = np.minimum(every - sent_numbers[0], 0) + np.maximum(every - sent_numbers[-1], 0)
+    after_ns += beyond * interval_ns
     return np.round(after_ns).astype(np.int64) + start_ns
 
 
-def _drop_across_steps(steps: clocks.Steps, known: clocks.Ints, rtt_ns: clocks.Floats, tally: Tally) -> None:
+def _drop_across_steps(
+    steps: clocks.Steps, sent_indices: clocks.Ints, rtt_ns: clocks.Floats, tally: Tally
+) -> None:
     """Forget the RTTs of probes on their way when the clock went forwards: the step is in them."""
     dropped = 0
     for before, by_ns in zip(steps.before.tolist(), steps.by_ns.tolist(), strict=True):
-        near = known[max(0, before - _IN_FLIGHT) : before + 1]
+        near = sent_indices[max(0, before - _IN_FLIGHT) : before + 1]
         across = near[rtt_ns[near] > 0.9 * by_ns] if by_ns > 0 else near[:0]
         rtt_ns[across] = np.nan
         dropped += len(across)

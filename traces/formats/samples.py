@@ -154,10 +154,10 @@ def binned(samples: Samples, delay_ms: float | None, capacity_mbps: float, bin_n
         mbps = np.full(count, capacity_mbps)
         if f"{direction}_mbps" in values:
             field = f"{direction}_mbps"
-            means, known = _means(index, values[field], count)
-            if not known.any():
+            means, has_value = _means(index, values[field], count)
+            if not has_value.any():
                 raise InputError(f"{samples.path}: {field}: has no value in any row")
-            mbps = rows.held(means, known)
+            mbps = rows.held(means, has_value)
         probes = np.bincount(index, asked & ~samples.unknown, count)
         # Where nothing came through to be lost, the other direction's outage is one of both.
         none = np.where(measured, 1.0, 0.0)
@@ -167,8 +167,8 @@ def binned(samples: Samples, delay_ms: float | None, capacity_mbps: float, bin_n
         random_loss = lost_share.copy()
         for name, scale in LOSSES.items():
             if name in values:
-                means, known = _means(index, values[name], count)
-                random_loss = np.maximum(random_loss, np.where(known, means * scale, 0))
+                means, has_value = _means(index, values[name], count)
+                random_loss = np.maximum(random_loss, np.where(has_value, means * scale, 0))
         connected = random_loss < 1
         loss = np.where(connected, np.clip(random_loss, 0, 1), 0)
         bps = np.round(mbps * 1e6).astype(np.int64)
@@ -180,9 +180,9 @@ def binned(samples: Samples, delay_ms: float | None, capacity_mbps: float, bin_n
 
 def _means(index: NDArray[np.intp], values: Floats, count: int) -> tuple[Floats, Flags]:
     """Return the mean of each bin's known values, and which bins have one."""
-    known = np.isfinite(values)
-    counts = np.bincount(index[known], minlength=count)
-    means = np.bincount(index[known], values[known], count) / np.maximum(counts, 1)
+    has_value = np.isfinite(values)
+    counts = np.bincount(index[has_value], minlength=count)
+    means = np.bincount(index[has_value], values[has_value], count) / np.maximum(counts, 1)
     return means, counts > 0
 
 
@@ -197,8 +197,8 @@ def _delays_ns(
     answered = np.isfinite(samples.values[field])
     delays_ns = samples.values[field][answered] * DELAYS_NS.get(field, float(NS_PER_MS))
     medians = medians_of(index[answered], delays_ns, count)
-    known = ~np.isnan(medians)
-    return rows.held_delays(np.round(np.where(known, medians, 0)).astype(np.int64), known)
+    has_median = ~np.isnan(medians)
+    return rows.held_delays(np.round(np.where(has_median, medians, 0)).astype(np.int64), has_median)
 
 
 def _delay_field(values: Mapping[str, Floats], direction: str) -> str | None:

@@ -134,17 +134,17 @@ def from_trace(trace: leosim.PathTrace) -> Series:
     )
 
 
-def held_delays(delay_ns: NDArray[np.int64], known: NDArray[np.bool_]) -> NDArray[np.int64]:
+def held_delays(delay_ns: NDArray[np.int64], valid: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Replace unknown delays by the last known one, or else the first; raise ValueError if none is known."""
-    return held(delay_ns, known)
+    return held(delay_ns, valid)
 
 
-def held(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
+def held(values: NDArray[Any], valid: NDArray[np.bool_]) -> NDArray[Any]:
     """Replace unknown values by the last known one, or else the first; raise ValueError if none is known."""
-    if not known.any():
+    if not valid.any():
         raise ValueError("no value is known")
-    rows = np.maximum.accumulate(np.where(known, np.arange(len(known)), -1))
-    return values[np.where(rows < 0, int(np.argmax(known)), rows)]
+    rows = np.maximum.accumulate(np.where(valid, np.arange(len(valid)), -1))
+    return values[np.where(rows < 0, int(np.argmax(valid)), rows)]
 
 
 def without_overtaking(series: Series) -> tuple[Series, int]:

@@ -64,9 +64,9 @@ class Source:
             yield number, line.strip(" ")
 
     def _first_line(self, raw: bytes) -> bytes:
-        for start, what in _PACKED.items():
+        for start, packed_as in _PACKED.items():
             if raw.startswith(start):
-                raise self.error(1, "file", f"is {what}")
+                raise self.error(1, "file", f"is {packed_as}")
         raw = text_file.without_mark(raw, str(self.path))
         if b"\0" in raw:
             raise self.error(1, "file", "holds NUL bytes: not UTF-8 text")
@@ -79,13 +79,13 @@ class Source:
                 raise InputError(
                     f"{self.path}: file: {size} bytes are more than the {MAX_BYTES} that a trace may have"
                 )
-            with self.path.open("rb") as file, Progress(f"reading {self.path.name}", size) as shown:
-                number, read, told = 0, 0, 0
+            with self.path.open("rb") as file, Progress(f"reading {self.path.name}", size) as progress:
+                number, read, reported = 0, 0, 0
                 while raw := file.readline(MAX_LINE_BYTES + 1):
                     number, read = number + 1, read + len(raw)
-                    if read - told >= SHOWN_BYTES:
-                        shown.advance(read - told)
-                        told = read
+                    if read - reported >= SHOWN_BYTES:
+                        progress.advance(read - reported)
+                        reported = read
                     if len(raw) > MAX_LINE_BYTES:
                         raise self.error(number, "file", f"the line is longer than {MAX_LINE_BYTES} bytes")
                     # A pipe or device reports no size.

@@ -91,8 +91,8 @@ def _mapping(table: Table, wanted: Mapping[str, str]) -> tuple[str, dict[str, st
     if wanted:
         mapping, name = dict(wanted), "--columns"
     else:
-        fits = [name for name, known in _KNOWN.items() if list(known.values()) == header]
-        fits += [name for name, known in _KNOWN_PARTS.items() if set(known.values()) <= set(header)]
+        fits = [name for name, columns in _KNOWN.items() if list(columns.values()) == header]
+        fits += [name for name, columns in _KNOWN_PARTS.items() if set(columns.values()) <= set(header)]
         name = fits[0] if fits else "its header"
         own = {field: field for field in FIELDS if field in header}
         mapping = (_KNOWN | _KNOWN_PARTS)[name] if fits else own
@@ -104,8 +104,8 @@ def _mapping(table: Table, wanted: Mapping[str, str]) -> tuple[str, dict[str, st
         if kind.startswith("delay") and any(field in mapping for field in ONE_WAY):
             chosen.append("one way")
         if len(chosen) > 1 or (not chosen and kind == "time"):
-            known = ", ".join(names)
-            raise table.error(line, "header", f"must have one column of {kind} ({known}); use --columns")
+            fields = ", ".join(names)
+            raise table.error(line, "header", f"must have one column of {kind} ({fields}); use --columns")
     return name, mapping
 
 
@@ -217,8 +217,8 @@ def read(
         floor_ns,
     )
     series = binned(samples, delay_ms, capacity_mbps, bin_ms * NS_PER_MS)
-    said = ", ".join(f"{column} as {field} ({FIELDS[field]})" for field, column in mapping.items())
-    return series, f"columns by {name}: {said}"
+    mapping_text = ", ".join(f"{column} as {field} ({FIELDS[field]})" for field, column in mapping.items())
+    return series, f"columns by {name}: {mapping_text}"
 
 
 def _remark_pauses(time_ns: NDArray[np.int64], line: NDArray[np.int64], tally: Tally) -> None:

@@ -73,5 +73,5 @@ def times(count: int) -> str:
 
 def agreeing(kind: str, count: int) -> str:
     """Return a clause with its verb in the number of ``count``."""
-    verb, _, rest = kind.partition(" ")
-    return f"{_SINGULAR.get(verb, verb) if count == 1 else verb} {rest}"
+    verb, _, clause = kind.partition(" ")
+    return f"{_SINGULAR.get(verb, verb) if count == 1 else verb} {clause}"

@@ -147,12 +147,12 @@ def read(
     ping_notes: list[str] = []
     if pings is not None:
         ping_tally = Tally("series of pings")
-        known = _pings(pings, ping_tally, floor_ns)
+        measured = _pings(pings, ping_tally, floor_ns)
         ping_notes = ping_tally.notes(pings)
-        nearest = _nearest(known.start_ns, starts)
-        near = np.abs(known.start_ns[nearest] - starts) <= NEAR_NS
-        delay_ns = np.where(near, known.best_ns[nearest] / 2, np.nan)
-        loss = np.where(near, known.loss[nearest], 0.0)
+        nearest = _nearest(measured.start_ns, starts)
+        near = np.abs(measured.start_ns[nearest] - starts) <= NEAR_NS
+        delay_ns = np.where(near, measured.best_ns[nearest] / 2, np.nan)
+        loss = np.where(near, measured.loss[nearest], 0.0)
     missing = np.isnan(delay_ns)
     if missing.any() and delay_ms is None:
         line = lines[int(np.argmax(missing))]
@@ -175,10 +175,10 @@ def read(
 
 
 def _held_bps(path: Path, name: str, bps: NDArray[np.float64]) -> NDArray[np.int64]:
-    known = np.isfinite(bps)
-    if not known.any():
+    valid = np.isfinite(bps)
+    if not valid.any():
         raise InputError(f"{path}: {name}: has no value in any row")
-    return np.round(rows.held(np.where(known, bps, 0), known)).astype(np.int64)
+    return np.round(rows.held(np.where(valid, bps, 0), valid)).astype(np.int64)
 
 
 def _nearest(sorted_ns: NDArray[np.int64], at_ns: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -299,15 +299,15 @@ def load(name_or_file: str) -> Constellation:
     Raises:
         InputError: there is no such name or file, or the file is invalid.
     """
-    known = names()
-    if name_or_file in known:
+    shipped = names()
+    if name_or_file in shipped:
         path = FOLDER / f"{name_or_file}.yaml"
     elif Path(name_or_file).is_file():
         path = Path(name_or_file)
     else:
         raise InputError(
             f"constellation: {name_or_file!r}: neither a file nor a known constellation "
-            f"{suggest_names(name_or_file, known, leogym_command('traces', 'list'))}"
+            f"{suggest_names(name_or_file, shipped, leogym_command('traces', 'list'))}"
         ) from None
     satellites = _read(path)
     if satellites is not None:

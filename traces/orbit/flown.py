@@ -257,6 +257,6 @@ def _left_out(source: str, faults: list[tuple[str, str]], total: int) -> str:
 
 
 def _listed(faults: list[tuple[str, str]]) -> str:
-    shown = [f"{printable(name)}: {fault}" for name, fault in faults[:_NAMES_SHOWN]]
-    more = len(faults) - len(shown)
-    return "; ".join(shown) + (f"; and {more} more" if more else "")
+    listed = [f"{printable(name)}: {fault}" for name, fault in faults[:_NAMES_SHOWN]]
+    more = len(faults) - len(listed)
+    return "; ".join(listed) + (f"; and {more} more" if more else "")

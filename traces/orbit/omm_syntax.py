@@ -35,10 +35,10 @@ def reader(text: str) -> Reader | None:
         return from_xml
     if _JSON_START.match(head) and not _YAML_BRACKET.match(head):
         return from_json
-    first, *others = head.split("\n") if head else [""]
+    first, *further = head.split("\n") if head else [""]
     if _delimiter(first) is not None:
         return from_csv
-    pairs = [line for line in (first, *others) if line.strip() and not line.startswith("COMMENT")]
+    pairs = [line for line in (first, *further) if line.strip() and not line.startswith("COMMENT")]
     return from_kvn if pairs and _PAIR.match(pairs[0].strip()) else None
 
 

@@ -72,21 +72,21 @@ def cities() -> dict[str, Site]:
 def _by_text() -> tuple[dict[str, list[City]], ...]:
     """Return the cities by what they may be called; an earlier mapping wins."""
     keys: dict[str, list[City]] = {}
-    known: dict[str, list[City]] = {}
-    others: dict[str, list[City]] = {}
+    cities_by_name: dict[str, list[City]] = {}
+    cities_by_alias: dict[str, list[City]] = {}
     for city in table():
         keys[city.key] = [city]
         for name in city.names:
             for text in (f"{name}, {city.code}", f"{name}, {city.country}"):
                 _add(keys, text, city)
-            _add(known if len(city.key) <= _SHORT else others, name, city)
-    return keys, known, others
+            _add(cities_by_name if len(city.key) <= _SHORT else cities_by_alias, name, city)
+    return keys, cities_by_name, cities_by_alias
 
 
 def _add(to: dict[str, list[City]], text: str, city: City) -> None:
-    found = to.setdefault(folded(text), [])
-    if city not in found:
-        found.append(city)
+    cities = to.setdefault(folded(text), [])
+    if city not in cities:
+        cities.append(city)
 
 
 def like(text: str) -> list[City]:
@@ -108,18 +108,20 @@ def parse(text: str, field: str) -> Site:
         InputError: the text is none of these, or several cities have the name; the message names ``field``.
     """
     for mapping in _by_text():
-        found = mapping.get(folded(text), [])
-        if len(found) == 1:
-            return found[0].site
-        if found:
-            told = ", ".join(f"{city.key} ({city.full_name})" for city in found)
-            raise InputError(f"{field}: {text!r}: several cities have this name; give one's key: {told}")
+        matches = mapping.get(folded(text), [])
+        if len(matches) == 1:
+            return matches[0].site
+        if matches:
+            keys = ", ".join(f"{city.key} ({city.full_name})" for city in matches)
+            raise InputError(f"{field}: {text!r}: several cities have this name; give one's key: {keys}")
     try:
         lat, lon = (float(part) for part in text.split(","))
     except ValueError:
         names = [name for city in table() for name in city.names]
-        told = suggest_names(text, names, LISTED_BY)
-        raise InputError(f"{field}: {text!r}: neither LAT,LON in degrees nor a known city {told}") from None
+        nearest = suggest_names(text, names, LISTED_BY)
+        raise InputError(
+            f"{field}: {text!r}: neither LAT,LON in degrees nor a known city {nearest}"
+        ) from None
     try:
         return Site(name=f"{lat:g},{lon:g}", lat_deg=lat, lon_deg=lon)
     except ValidationError as error:

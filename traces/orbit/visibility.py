@@ -34,27 +34,27 @@ class Visibility:
         """Return the distances, (...), from a site to Earth-fixed satellites, (..., 3); inf out of reach."""
         ray = satellite_km - station.position_km
         length = np.linalg.norm(ray, axis=-1)
-        seen = self._high_enough(length, np.einsum("...i,i->...", ray, station.up))
+        reachable = self._high_enough(length, np.einsum("...i,i->...", ray, station.up))
         if self._max_slant_km is not None:
-            seen &= np.linalg.norm(satellite_km - self._from_km(station), axis=-1) <= self._max_slant_km
-        return np.where(seen, length, np.inf)
+            reachable &= np.linalg.norm(satellite_km - self._from_km(station), axis=-1) <= self._max_slant_km
+        return np.where(reachable, length, np.inf)
 
     def each(self, stations: Stations, satellite_km: Floats) -> Bools:
         """Return whether each site sees the satellite in the same row, (pairs, 3); shape (pairs,)."""
         ray = satellite_km - stations.position_km
-        seen = self._high_enough(np.linalg.norm(ray, axis=-1), np.einsum("pi,pi->p", ray, stations.up))
+        reachable = self._high_enough(np.linalg.norm(ray, axis=-1), np.einsum("pi,pi->p", ray, stations.up))
         if self._max_slant_km is not None:
-            seen &= np.linalg.norm(satellite_km - self._from_km(stations), axis=-1) <= self._max_slant_km
-        return seen
+            reachable &= np.linalg.norm(satellite_km - self._from_km(stations), axis=-1) <= self._max_slant_km
+        return reachable
 
     def pairs(self, stations: Stations, satellite_km: Floats) -> Bools:
         """Return which site sees which satellite, (satellites, 3); shape (sites, satellites)."""
         site_km = stations.position_km
         height = _dots(stations.up, satellite_km) - np.einsum("si,si->s", stations.up, site_km)[:, None]
-        seen = self._high_enough(np.sqrt(_squares(site_km, satellite_km)), height)
+        reachable = self._high_enough(np.sqrt(_squares(site_km, satellite_km)), height)
         if self._max_slant_km is not None:
-            seen &= _squares(self._from_km(stations), satellite_km) <= self._max_slant_km**2
-        return seen
+            reachable &= _squares(self._from_km(stations), satellite_km) <= self._max_slant_km**2
+        return reachable
 
     def _high_enough(self, length_km: Floats, height_km: Floats) -> Bools:
         """Return whether satellites at a distance and a height over the horizon's plane are in reach."""
@@ -72,16 +72,16 @@ def elevation_deg(station: Stations, satellite_km: Floats) -> Floats:
     return np.degrees(np.arcsin(np.clip(sine, -1, 1)))
 
 
-def _dots(left: Floats, right: Floats) -> Floats:
+def _dots(rows: Floats, right: Floats) -> Floats:
     """Return the dot products of (m, 3) and (n, 3), shape (m, n), without BLAS, which would start threads."""
     columns = np.ascontiguousarray(right.T)
-    return left[:, 0, None] * columns[0] + left[:, 1, None] * columns[1] + left[:, 2, None] * columns[2]
+    return rows[:, 0, None] * columns[0] + rows[:, 1, None] * columns[1] + rows[:, 2, None] * columns[2]
 
 
-def _squares(left: Floats, right: Floats) -> Floats:
+def _squares(rows: Floats, right: Floats) -> Floats:
     """Return the squared distances between (m, 3) and (n, 3), shape (m, n)."""
     return (
-        np.einsum("si,si->s", left, left)[:, None]
+        np.einsum("si,si->s", rows, rows)[:, None]
         + np.einsum("ni,ni->n", right, right)
-        - 2 * _dots(left, right)
+        - 2 * _dots(rows, right)
     )

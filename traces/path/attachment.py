@@ -106,8 +106,8 @@ def sets_at(
     """Return the first step in (step, end_step) at which the satellite is out of reach, or None."""
     steps = np.arange(step + 1, end_step)
     positions = orbits.positions_km(steps * clock.step_ms / 1000, np.full(len(steps), satellite))
-    seen = np.isfinite(visibility.slant_km(station, positions))
-    return None if seen.all() else int(steps[np.argmin(seen)])
+    reachable = np.isfinite(visibility.slant_km(station, positions))
+    return None if reachable.all() else int(steps[np.argmin(reachable)])
 
 
 def holds(

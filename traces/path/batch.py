@@ -26,13 +26,13 @@ def write_all(specs: list[PathSpec], folder: Path, jobs: int | None = None) -> I
     pool = Pool(workers)
     try:
         with pool:
-            said: set[str] = set()
+            printed: set[str] = set()
             for file, (summary, notes) in zip(files, pool.map(_write, specs, files), strict=True):
                 # All paths over one catalogue have the same notes about it.
                 for note in notes:
-                    if note not in said:
+                    if note not in printed:
                         on_stderr(note)
-                        said.add(note)
+                        printed.add(note)
                 yield file, summary
     finally:
         for pid in pool.pids:  # of a process that was killed while it wrote

@@ -63,9 +63,9 @@ class Builder:
         )
         self.serving = self._serving()
         """Which satellites serve users with ``nearest``; None for all."""
-        if self.serving is not None and (others := np.count_nonzero(~self.serving)):
+        if self.serving is not None and (outside := np.count_nonzero(~self.serving)):
             notes.append(
-                f"note: {self.constellation.file}: {others} of {self.orbits.count} satellites are in no "
+                f"note: {self.constellation.file}: {outside} of {self.orbits.count} satellites are in no "
                 "shell, such as those being raised or lowered: no user attaches to them"
             )
         self._noted = noted

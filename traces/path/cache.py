@@ -55,8 +55,9 @@ def file(name_or_file: str) -> Path:
     if not named_paths.is_named(name_or_file) and synthetic is None:
         path = Path(name_or_file)
         if not path.is_file():
-            told = suggest_names(name_or_file, [*named_paths.names(), *synth.PRESETS], named_paths.LISTED_BY)
-            raise InputError(f"{name_or_file}: trace: neither a file nor a named path {told}")
+            names = [*named_paths.names(), *synth.PRESETS]
+            nearest = suggest_names(name_or_file, names, named_paths.LISTED_BY)
+            raise InputError(f"{name_or_file}: trace: neither a file nor a named path {nearest}")
         return path
     path = _built(name_or_file)
     if cached_digest.fault(path) is not None:
@@ -123,8 +124,8 @@ def _stretch(owner: str, name: str) -> Path:
                         os.replace(path.parent, Path(temporary) / "damaged")
                     os.replace(whole, path.parent)
     if not path.is_file():
-        known = sorted(f"{owner}/{file.stem}" for file in path.parent.glob("*.csv"))
-        raise InputError(f"{name}: trace: no such stretch {suggest_names(name, known)}")
+        stretches = sorted(f"{owner}/{file.stem}" for file in path.parent.glob("*.csv"))
+        raise InputError(f"{name}: trace: no such stretch {suggest_names(name, stretches)}")
     return path
 
 

@@ -78,8 +78,8 @@ def spec(name: str) -> PathSpec:
             f"path: {name!r}: a name has no file: build a trace with --constellation {shell}, and name that"
         )
     if at and shell not in constellation.names():
-        told = suggest_names(shell, constellation.names(), LISTED_BY)
-        raise InputError(f"path: {name!r}: no such constellation {told}")
+        suggestion = suggest_names(shell, constellation.names(), LISTED_BY)
+        raise InputError(f"path: {name!r}: no such constellation {suggestion}")
     if tilde and delays != FLAT:
         raise InputError(f"path: {name!r}: only {FLAT} may follow ~")
     origin, destination, links = pair

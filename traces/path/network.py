@@ -99,17 +99,17 @@ class Network:
     def route_freely(self, time_s: float, until_s: float, last: Chain | None) -> Chain | None:
         """Return the shortest chain from user to user over any satellites in reach at ``time_s``, or None."""
         positions = self.positions_km(time_s)
-        seen = self.visibility.pairs(self.stations, positions[: self.orbits.count])
+        reachable = self.visibility.pairs(self.stations, positions[: self.orbits.count])
         bound = np.inf
         if (
             last is not None
-            and seen[0, last[1]]
-            and seen[1, last[-2]]
+            and reachable[0, last[1]]
+            and reachable[1, last[-2]]
             and self._usable(last[1:-1], positions, until_s)
         ):
             bound = chain_km(positions, last)
         inside = within(positions, *self.users, bound)
-        user, satellite = np.nonzero(seen & inside[: self.orbits.count])
+        user, satellite = np.nonzero(reachable & inside[: self.orbits.count])
         user_links = np.stack([satellite, user + self.first_user], axis=1)
         links = np.concatenate([self._transit_links(positions, inside, until_s), user_links])
         return shortest(positions, links, *self.users, bound)

@@ -179,7 +179,7 @@ def rows_text(block: Block, capacity_mbps: float) -> str:
 def write(
     spec: PathSpec,
     out: Path,
-    told: Callable[[float], None] = lambda _: None,
+    advance: Callable[[float], None] = lambda _: None,
     noted: Callable[[str], None] = on_stderr,
 ) -> Summary:
     """Build a path and write it to ``out`` atomically.
@@ -199,7 +199,7 @@ def write(
                 summary.add(block, builder.clock, report)
                 text = rows_text(block, spec.capacity_mbps) if conditions is None else conditions.add(block)
                 rows.write(text)
-                told(len(block.time_ns) * spec.step_ms / 1000)
+                advance(len(block.time_ns) * spec.step_ms / 1000)
             summary.detour = builder.detour(summary.max_delay_ms, summary.max_delay_at_s)
             if conditions is not None:
                 rows.write(conditions.end())

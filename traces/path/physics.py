@@ -125,14 +125,15 @@ def check(trace: leosim.PathTrace, source: str) -> list[Violation]:
         _frozen,
     ]
     # Rows that break a rule in both directions are one violation.
-    found: dict[tuple[int, str, int], list[str]] = {}
+    fields_by_violation: dict[tuple[int, str, int], list[str]] = {}
     for rule in rules:
         for broken, field, text in rule(trace, data):
             if broken.any():
-                found.setdefault((int(np.argmax(broken)), text, int(broken.sum())), []).append(field)
+                violation = int(np.argmax(broken)), text, int(broken.sum())
+                fields_by_violation.setdefault(violation, []).append(field)
     violations = [
         Violation(row, " and ".join(dict.fromkeys(fields)), text, count)
-        for (row, text, count), fields in found.items()
+        for (row, text, count), fields in fields_by_violation.items()
     ]
     return sorted(violations, key=lambda violation: violation.row)
 

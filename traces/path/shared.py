@@ -77,7 +77,7 @@ def pairs(first: str, second: str, fields: dict[str, Any]) -> Pairs:
     Raises:
         InputError: a path is not valid, both are the same, or a field is out of range.
     """
-    given = {"duration_s": DEFAULT_DURATION_S, **fields}
+    stated_fields = {"duration_s": DEFAULT_DURATION_S, **fields}
     base: dict[str, Any] = {}
     ends = []
     for text in (first, second):
@@ -94,7 +94,7 @@ def pairs(first: str, second: str, fields: dict[str, Any]) -> Pairs:
     keys = [_keys(*pair) for pair in ends]
     labels = (keys[0] or "first", keys[1] or "second")
     specs = [
-        parse({**base, "name": label, "from_site": pair[0], "to_site": pair[1], **given}, "shared")
+        parse({**base, "name": label, "from_site": pair[0], "to_site": pair[1], **stated_fields}, "shared")
         for label, pair in zip(labels, ends, strict=True)
     ]
     return Pairs((specs[0], specs[1]), labels, f"shared-{labels[0]}-{labels[1]}")
@@ -139,8 +139,8 @@ def run(arguments: argparse.Namespace) -> int:
         "step_ms": arguments.step_ms,
         "capacity_mbps": arguments.capacity_mbps,
     }
-    given = {field: value for field, value in fields.items() if value is not None}
-    wanted = pairs(arguments.first, arguments.second, given)
+    stated_fields = {field: value for field, value in fields.items() if value is not None}
+    wanted = pairs(arguments.first, arguments.second, stated_fields)
     sharing = write(wanted, arguments.out, arguments.scheme)
     spells = sum(shared for _, shared in sharing.changes())
     links = len(stretches(wanted, sharing))
@@ -160,9 +160,9 @@ def _ends(text: str) -> tuple[ground.Site, ground.Site]:
         except InputError:
             continue
         return origin, destination
-    known = ", ".join(named_paths.names())
+    named = ", ".join(named_paths.names())
     raise InputError(
-        f"shared: {text!r}: must be FROM,TO (cities, see {places.LISTED_BY}, or LAT,LON) or one of {known}"
+        f"shared: {text!r}: must be FROM,TO (cities, see {places.LISTED_BY}, or LAT,LON) or one of {named}"
     )
 
 

@@ -123,7 +123,7 @@ def split(specs: tuple[PathSpec, PathSpec]) -> Sharing:
     used = np.array([bool(span.nodes) for span in spans])[span_of]
     shared = _held(grid_ns, shared_ns, used, np.ones(len(used), dtype=bool), span_of, {}, end_ns)
     sides = tuple(
-        _side(*given, spans, shared) for given in zip((own.spec for own in builders), blocks, strict=True)
+        _side(builder.spec, rows, spans, shared) for builder, rows in zip(builders, blocks, strict=True)
     )
     return Sharing((sides[0], sides[1]), shared, spans)
 
@@ -165,13 +165,13 @@ def _side(spec: PathSpec, blocks: list[Block], spans: list[Span], shared: Stretc
     sharing = np.array([bool(span.nodes) for span in spans])[span_of]
     elsewhere_ns, arrives = total_ns - up_ns, connected | ~far
     alone = _held(time_ns, elsewhere_ns, ~sharing, arrives, chain, events, end_ns)
-    rest = None
+    after = None
     if shared is not None:
         held = np.searchsorted(shared.time_ns, time_ns, side="right") - 1
         # The rest changes whenever the path or the shared stretch does.
         state = chain * len(spans) + span_of
-        rest = _held(time_ns, elsewhere_ns - shared.delay_ns[held], sharing, arrives, state, events, end_ns)
-    return Side(spec, time_ns, total_ns, up, alone, rest)
+        after = _held(time_ns, elsewhere_ns - shared.delay_ns[held], sharing, arrives, state, events, end_ns)
+    return Side(spec, time_ns, total_ns, up, alone, after)
 
 
 def _each(blocks: list[Block], values: list[int]) -> Ints:
@@ -204,9 +204,9 @@ def _light_ns(km: NDArray[np.float64]) -> Ints:
     return np.ceil(km / LIGHT_KM_PER_S * 1e9).astype(np.int64)
 
 
-def _fill(values: Ints, known: NDArray[np.bool_]) -> Ints:
+def _fill(values: Ints, valid: NDArray[np.bool_]) -> Ints:
     """Replace unknown values by the last known one, or by the first one before that."""
-    at = np.flatnonzero(known)
+    at = np.flatnonzero(valid)
     return values[at[np.maximum(np.searchsorted(at, np.arange(len(values)), side="right") - 1, 0)]]
 
 
@@ -230,9 +230,9 @@ def _held(
     delay_ns = _fifo(time_ns, _fill(delay_ns, used))
     state = np.where(used, state, -1)
     # Drop rows that repeat the previous one.
-    kept = used | np.concatenate([[True], np.diff(state) != 0])
+    needed = used | np.concatenate([[True], np.diff(state) != 0])
     connected = connected | ~used
-    return _rows(time_ns[kept], delay_ns[kept], connected[kept], state[kept], events, end_ns)
+    return _rows(time_ns[needed], delay_ns[needed], connected[needed], state[needed], events, end_ns)
 
 
 def _rows(

@@ -148,10 +148,10 @@ class SynthSpec(Strict):
 
 def parse(fields: dict[str, Any], source: str) -> SynthSpec:
     """Return the spec with these fields (None means the preset's); raise InputError if one is invalid."""
-    given = {field: value for field, value in fields.items() if value is not None}
+    stated_fields = {field: value for field, value in fields.items() if value is not None}
     try:
         # Any preset's ranges will do for an unknown name, so the error reported is the name's.
-        return SynthSpec.model_validate({**PRESETS.get(str(fields.get("name")), _STEPS), **given})
+        return SynthSpec.model_validate({**PRESETS.get(str(fields.get("name")), _STEPS), **stated_fields})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         if not first["loc"]:
@@ -165,17 +165,17 @@ def named(text: str) -> SynthSpec | None:
     Raises:
         InputError: the seed or a field is invalid.
     """
-    called, *given = text.split(":")
+    called, *assignments = text.split(":")
     name, at, seed = called.partition("@")
     if name not in PRESETS:
         return None
     if at and not (seed.isdecimal() and seed.isascii()):
         raise InputError(f"{text}: trace: the seed after @ must be a non-negative integer")
     fields: dict[str, Any] = {"name": name, "seed": int(seed) if at else None}
-    for one in given:
-        field, equals, value = one.partition("=")
+    for assignment in assignments:
+        field, equals, value = assignment.partition("=")
         if field not in _NAMED or not equals:
-            raise InputError(f"{text}: trace: {one!r}: must be FIELD=VALUE (of {', '.join(_NAMED)})")
+            raise InputError(f"{text}: trace: {assignment!r}: must be FIELD=VALUE (of {', '.join(_NAMED)})")
         try:
             fields[field] = _NAMED[field](value)
         except argparse.ArgumentTypeError as error:
@@ -326,8 +326,8 @@ def default_file(out: Path | None, name: str) -> Iterator[Path]:
 
 def _range(text: str) -> Pair:
     try:
-        low, *rest = map(float, text.split(","))
-        (high,) = rest or (low,)
+        low, *further = map(float, text.split(","))
+        (high,) = further or (low,)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not LOW,HIGH") from None
     return low, high

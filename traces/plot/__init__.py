@@ -21,7 +21,7 @@ def save(trace: leosim.PathTrace, source: str, out: Path, spec: PathSpec | None 
     """
     kind = out.suffix.removeprefix(".").lower()
     if kind not in FORMATS:
-        raise InputError(f"--out: {out}: must end in {', '.join('.' + known for known in FORMATS)}")
+        raise InputError(f"--out: {out}: must end in {', '.join('.' + suffix for suffix in FORMATS)}")
     spans = [] if spec is None else chain_spans(spec)
     if kind == "html":
         write_file(out, globe.page(trace, source, spans).encode())

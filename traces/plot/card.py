@@ -38,17 +38,17 @@ def _facts(trace: leosim.PathTrace, data: physics.TraceMetadata) -> list[tuple[s
     if not np.array_equal(up_ms, down_ms):
         delays = {"delay, up": up_ms, "delay, down": down_ms}
     kinds = [event.partition("(")[0] for event in trace.event]
-    found = [("period", f"{trace.period_ns / 1e9:g} s")]
+    facts = [("period", f"{trace.period_ns / 1e9:g} s")]
     if places := figure.sites(data):
-        found.insert(0, ("sites", " – ".join(site.name for site in places)))
+        facts.insert(0, ("sites", " – ".join(site.name for site in places)))
     if data.constellation is not None:
-        found.append(("constellation", f"{data.constellation}, {data.links}"))
+        facts.append(("constellation", f"{data.constellation}, {data.links}"))
     fastest = max(trace.uplink_bps.max(), trace.downlink_bps.max()) / 1e6
     return [
-        *found,
+        *facts,
         *(
-            (what, f"{delay_ms.min():.1f} to {delay_ms.max():.1f} ms, median {np.median(delay_ms):.1f} ms")
-            for what, delay_ms in delays.items()
+            (way, f"{delay_ms.min():.1f} to {delay_ms.max():.1f} ms, median {np.median(delay_ms):.1f} ms")
+            for way, delay_ms in delays.items()
         ),
         ("capacity", f"up to {fastest:,.1f} Mbit/s"),
         ("connected", f"{figure.connected_share(trace):.3%}"),

@@ -90,10 +90,10 @@ def _series(trace: leosim.PathTrace) -> dict[str, list[float]]:
     connected = trace.up_connected & trace.down_connected
     changes = np.flatnonzero(np.diff(connected.astype(int), prepend=0) != 0)
     # Keep every stride-th row, and all changes of the connection.
-    kept = np.union1d(rows[::stride], changes)
+    points = np.union1d(rows[::stride], changes)
 
     def column(values: NDArray[Any], digits: int) -> list[float]:
-        return [round(value, digits) for value in values[kept].tolist()]
+        return [round(value, digits) for value in values[points].tolist()]
 
     return {
         "time_s": column(trace.time_ns / 1e9, 4),

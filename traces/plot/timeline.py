@@ -49,9 +49,9 @@ def capacity(axes: Axes, trace: leosim.PathTrace) -> None:
     """Draw the capacity of both ways."""
     # Ignore outages: many of a few ms would fill the panel, and events mark them.
     up, down = trace.uplink_bps / 1e6, trace.downlink_bps / 1e6
-    same = bool((up == down).all())
-    _step(axes, trace, up, DELAY, "both ways" if same else "up")
-    if not same:
+    symmetric = bool((up == down).all())
+    _step(axes, trace, up, DELAY, "both ways" if symmetric else "up")
+    if not symmetric:
         _step(axes, trace, down, HARD, "down")
     axes.set_ylabel("capacity\n(Mbit/s)")
     axes.set_ylim(0, 1.15 * max(up.max(), down.max(), 1))
