@@ -27,8 +27,8 @@ NAVIGATION = {
         *("docs/leobench", "docs/cluster"),
     ),
     "Reference": (
-        *("docs/api", "docs/environments", "docs/scenario", "docs/files", "docs/schemes", "docs/metrics"),
-        *("docs/simulator", "docs/suites"),
+        *("docs/api", "docs/environments", "docs/scenario", "docs/files", "docs/paths"),
+        *("docs/schemes", "docs/metrics", "docs/simulator", "docs/suites"),
     ),
     "Development": ("docs/architecture", "CONTRIBUTING", "docs/add-a-*"),
     "More": ("docs/*", "docs/*/*"),
