@@ -59,7 +59,7 @@ def read(path: Path, name: str, options: Options) -> tuple[Series, Import]:
 
 
 def line_ranges(lines: list[int], limit: int = _RANGES_IN_WARNING) -> str:
-    """Format the first ``shown`` ranges of ascending line numbers, such as ``1-3, 7``."""
+    """Format the first ``limit`` ranges of ascending line numbers, such as ``1-3, 7``."""
     ranges: list[list[int]] = []
     for line in lines:
         if ranges and line <= ranges[-1][1] + 1:

@@ -109,4 +109,4 @@ def test_a_log_without_any_path_is_refused(tmp_path):
 
 def test_line_numbers_are_shown_as_ranges():
     assert importing.line_ranges([1, 2, 3, 7, 9, 10]) == "1-3, 7, 9-10"
-    assert importing.line_ranges([1, 3, 5], shown=2) == "1, 3, …"
+    assert importing.line_ranges([1, 3, 5], limit=2) == "1, 3, …"
