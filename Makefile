@@ -47,8 +47,8 @@ $(STAMPS)/core: $(STAMPS)/packages $(CORE) | $(STAMPS)/project
 
 # mm-leo replays path traces in real time.
 $(BIN)/mm-leo: $(STAMPS)/packages $(SHELL_SOURCES) | $(STAMPS)/core
-	cargo build --quiet --release --locked -p leo-shell
-	install "$${CARGO_TARGET_DIR:-target}/release/mm-leo" $@
+	scripts/static.sh cargo build --quiet --release --locked -p leo-shell
+	install "$$(scripts/static.sh --output)/mm-leo" $@
 
 $(STAMPS)/project: $(STAMPS)/packages pyproject.toml
 	$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
@@ -58,9 +58,9 @@ $(STAMPS)/project: $(STAMPS)/packages pyproject.toml
 # steps, so a seed gives the same policy, byte for byte, on a busy machine. Prints the report's path last.
 train: setup
 	out=runs/train-$$(date +%Y%m%d-%H%M%S); \
-	$(BIN)/python train.py --agent orbit --config configs/agents/orbit.yaml --workers 2 \
+	$(BIN)/leogym train --agent orbit --config configs/agents/orbit.yaml --workers 2 \
 	    $(if $(MINUTES),--minutes $(MINUTES)) --seed $(SEED) --out $$out; \
-	$(BIN)/python evaluate.py leo-single leo-pair \
+	$(BIN)/leogym evaluate leo-single leo-pair \
 	    --schemes cubic,reno,orbit=$$out/policy --out $$out/evaluation
 
 # Build everything on all cores, then run the Python tests that may share the machine, then the real-time ones. Neither
@@ -114,8 +114,8 @@ pytest: setup
 TIER := simulator
 ENTRIES := $(if $(filter simulator,$(TIER)),all,cubic reno bbr vegas vivace astraea orbit) found=docs/leobench/found
 leobench: setup
-	nice -n 10 $(BIN)/python evaluate.py leobench $(ENTRIES) --backend $(TIER) --keep --out docs/leobench/results
-	$(BIN)/python -m evaluation.leobench board docs/leobench/results
+	nice -n 10 $(BIN)/leogym leobench judge $(ENTRIES) --backend $(TIER) --keep --out docs/leobench/results
+	$(BIN)/leogym leobench board docs/leobench/results
 	$(BIN)/python -m evaluation.leobench.standings docs/leobench/results
 
 # See conftest.py. One worker more than cores, as tests often wait for the processes that they start, and one thread per
@@ -174,7 +174,7 @@ lint-types: setup
 
 # leo-single and leo-pair with the classic schemes, and with POLICY=runs/…/policy if given.
 report: setup
-	$(BIN)/python evaluate.py leo-single leo-pair --schemes cubic,reno$(if $(POLICY),$(comma)astraea=$(POLICY)) \
+	$(BIN)/leogym evaluate leo-single leo-pair --schemes cubic,reno$(if $(POLICY),$(comma)astraea=$(POLICY)) \
 	    --out runs/report
 comma := ,
 
@@ -185,22 +185,24 @@ QUICK ?=
 KEEP ?=
 papers: setup
 	out=runs/papers-$$(date +%Y%m%d-%H%M%S); \
-	$(BIN)/python -m studies.papers $(if $(QUICK),--quick) --out $$out; \
-	$(if $(KEEP),$(BIN)/python -m studies.papers keep $$out && $(BIN)/python -m studies.papers tables)
+	$(BIN)/leogym papers $(if $(QUICK),--quick) --out $$out; \
+	$(if $(KEEP),$(BIN)/leogym papers keep $$out && $(BIN)/leogym papers tables)
 
 # All pages and the API reference as a site. Warnings are errors.
 SITE ?= target/site
 docs: setup
 	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going --conf-dir docs . $(SITE)
 
-# leogym, leosim and mm-leo as wheels for every Python >= 3.11, in dist/; see docs/install.md. Maturin compiles for the
-# environment's Python, as in setup, so that cargo reuses what is built.
+# Wheels of leogym, leosim, mm-leo and leo-bridge for every Python >= 3.11, in dist/; see docs/install.md. Maturin compiles
+# as setup and kernel do, so that cargo reuses what is built. leo-bridge needs what kernel needs; without, it is left out.
 DIST ?= dist
 wheels: setup
-	rm -f $(DIST)/{leogym,leosim,mm_leo}-*.whl
+	rm -f $(DIST)/{leogym,leosim,mm_leo,leo_bridge}-*.whl
 	$(BIN)/hatchling build --target wheel --directory $(DIST)
 	$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python -m core/py/Cargo.toml --out $(DIST)
-	$(BIN)/maturin build --quiet --release --locked -m kernel_bridge/shell/Cargo.toml --out $(DIST)
+	scripts/static.sh $(BIN)/maturin build --quiet --release --locked -m kernel_bridge/shell/Cargo.toml --out $(DIST)
+	scripts/kernel.sh scripts/static.sh $(BIN)/maturin build --quiet --release --locked \
+	    -m kernel_bridge/bridge/Cargo.toml --out $(DIST)
 
 # Resolve the dependencies of pyproject.toml again. The lock holds no registry addresses.
 lock:

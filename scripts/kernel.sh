@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Install leo-bridge with its eBPF programs into the virtual environment. Without root and without clang, libelf and
-# zlib, skip it; the tests on the live kernel are then skipped, by name.
+# Install leo-bridge with its eBPF programs into the virtual environment, or run the command given instead, which builds
+# it. Without root and without clang, libelf and zlib, skip it; the tests on the live kernel are then skipped, by name.
 set -euo pipefail
 
 bin=${VIRTUAL_ENV:?}/bin
@@ -33,6 +33,7 @@ if [ ${#missing[@]} != 0 ]; then
         unavailable "not installed" "see the package manager's messages above"
 fi
 
-cargo build --quiet --locked --release --package leo-bridge --features ebpf
-target=$(cargo metadata --locked --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
-install -m 755 "$target/release/leo-bridge" "$bin/leo-bridge"
+if [ $# != 0 ]; then exec "$@"; fi
+folder=$(dirname "$0")
+"$folder/static.sh" cargo build --quiet --locked --release --package leo-bridge --features static
+install -m 755 "$("$folder/static.sh" --output)/leo-bridge" "$bin/leo-bridge"

@@ -26,4 +26,4 @@ if [ ${#missing[@]} != 0 ]; then
         exit 0
     fi
 fi
-"$bin/python" -m kernel_bridge lab build || echo "the lab's tests will be skipped: no image" >&2
+"$bin/leogym" lab build || echo "the lab's tests will be skipped: no image" >&2

@@ -15,7 +15,8 @@ printf '%s\n' "$rust" "$cargo" | sort --check=quiet --version-sort ||
 
 missing=()
 # rustup installs no linker, and Debian's gcc no C library to link with: only a linked program shows that both are there.
-echo 'int main(void) { return 0; }' | cc -x c -o /dev/null - 2>/dev/null || missing+=(gcc libc6-dev)
+# The project's own programs are linked statically (Fedora: glibc-static).
+echo 'int main(void) { return 0; }' | cc -static -x c -o /dev/null - 2>/dev/null || missing+=(gcc libc6-dev)
 # Debian and Ubuntu have the venv module in a separate package.
 "$python" -c 'import ensurepip' 2>/dev/null ||
     missing+=("$("$python" -c 'import sys; print(f"python3.{sys.version_info[1]}-venv")')")

@@ -250,7 +250,7 @@ def test_make_train_counts_steps_unless_minutes_are_asked_for():
         made = subprocess.run(
             ["make", "--dry-run", "train", *asked], cwd=REPOSITORY, capture_output=True, text=True
         )
-        (line,) = [line for line in made.stdout.replace("\\\n", "").splitlines() if "train.py" in line]
+        (line,) = [line for line in made.stdout.replace("\\\n", "").splitlines() if "leogym train" in line]
         return line
 
     assert "--minutes" not in command()

@@ -1,9 +1,7 @@
 """Start ``leo-bridge`` and end it."""
 
 import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +10,15 @@ from typing import Self
 from leogym.common.errors import InputError
 from leogym.common.extras import install
 from leogym.kernel_bridge.bridge.client import Bridge
+from leogym.kernel_bridge.host.installed import installed
 
 
 def program() -> str | None:
-    """Return the path of ``leo-bridge``: ``$LEO_BRIDGE``, else next to this Python, else on the PATH."""
+    """Return the path of ``leo-bridge``: ``$LEO_BRIDGE``, else as `installed` finds it."""
     if named := os.environ.get("LEO_BRIDGE"):
         return named
-    installed = Path(sys.executable).parent / "leo-bridge"
-    return str(installed) if installed.exists() else shutil.which("leo-bridge")
+    path = installed("leo-bridge")
+    return str(path) if path else None
 
 
 def missing() -> str | None:

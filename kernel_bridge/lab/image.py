@@ -20,6 +20,7 @@ from leogym.common import home
 from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.host.installed import installed
 from leogym.kernel_bridge.inside.preparation import SOURCES
 from leogym.kernel_bridge.lab import guest_modules
 from leogym.kernel_bridge.lab.initramfs import File, archive
@@ -28,7 +29,7 @@ from leogym.kernel_bridge.lab.packages import SHELL, Packages
 
 _SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")
 BUILD = leogym_command("lab", "build")
-MM_LEO, BRIDGE = "mm-leo", "leo-bridge"  # optional, built by `make setup` and `make kernel`
+MM_LEO, BRIDGE = "mm-leo", "leo-bridge"  # optional, of leogym[kernel]
 _INIT = SOURCES / "init"
 _C_SOURCES = tuple(
     SOURCES / f"{name}.c" for name in ("firmware_file", "traffic", "forwarding", "queue_log", "lose")
@@ -267,10 +268,9 @@ def _compile(source: Path, folder: Path) -> bytes:
 
 
 def _own_programs() -> list[Path]:
-    """Return the installed programs of this project."""
-    bridge = bridge_process.program()
-    places = [Path(sys.executable).with_name(MM_LEO), *([Path(bridge)] if bridge is not None else [])]
-    return [place for place in places if place.exists()]
+    """Return the project's programs that are built."""
+    programs = (installed(MM_LEO), bridge_process.program())
+    return [Path(program) for program in programs if program is not None]
 
 
 def _project(files: Iterable[str]) -> str | None:

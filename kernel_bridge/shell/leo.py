@@ -1,12 +1,11 @@
 """``mm-leo`` as data, like mahimahi's shells."""
 
-import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from leogym.common.errors import InputError
 from leogym.common.extras import install
+from leogym.kernel_bridge.host.installed import installed
 
 NAME = "mm-leo"
 
@@ -50,12 +49,8 @@ class Leo:
 
 
 def program() -> Path | None:
-    """Return the program's path: next to this Python interpreter, or in PATH."""
-    installed = Path(sys.executable).with_name(NAME)
-    if installed.is_file():
-        return installed
-    on_path = shutil.which(NAME)
-    return Path(on_path) if on_path else None
+    """Return the program's path, or None."""
+    return installed(NAME)
 
 
 def missing() -> str | None:

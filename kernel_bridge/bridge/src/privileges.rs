@@ -17,6 +17,11 @@ pub fn user(requested: Option<&str>, sudo_uid: Option<&str>) -> Result<(Uid, Gid
     let Some(requested) = requested.or(sudo_uid) else {
         return Ok((Uid::from_raw(NOBODY), Gid::from_raw(NOBODY)));
     };
+    // With a C library other than the one that it was linked with, a static program cannot ask other databases.
+    let local = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    if let Some(user) = local.lines().find_map(|line| of_line(line, requested)) {
+        return Ok(user);
+    }
     let user_entry = match requested.parse() {
         Ok(uid) => User::from_uid(Uid::from_raw(uid)),
         Err(_) => User::from_name(requested),
@@ -26,6 +31,16 @@ pub fn user(requested: Option<&str>, sudo_uid: Option<&str>) -> Result<(Uid, Gid
         (Ok(None), Ok(uid)) => Ok((Uid::from_raw(uid), Gid::from_raw(uid))),
         _ => Err(format!("--user {requested}: no such user")),
     }
+}
+
+/// Return user and group of a line of /etc/passwd if it is about the user of this name or number.
+fn of_line(line: &str, asked: &str) -> Option<(Uid, Gid)> {
+    let mut fields = line.split(':');
+    let (name, uid, gid) = (fields.next()?, fields.nth(1)?, fields.next()?);
+    if asked != name && asked != uid {
+        return None;
+    }
+    Some((Uid::from_raw(uid.parse().ok()?), Gid::from_raw(gid.parse().ok()?)))
 }
 
 /// Become that user for good: without a way back to root, capabilities, or privileges from executed files.
