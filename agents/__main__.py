@@ -44,7 +44,7 @@ def parser(searches: bool = False) -> OneLineParser:
         help="evaluate a policy on scenarios unused in training and selection; print JSON",
         examples=("runs/a", "agents/trained/astraea --episodes 8 --scenarios leo"),
     )
-    add.add_argument("policy", type=Path, help="a folder that leogym train or import made")
+    add.add_argument("policy", type=Path, help="folder of a training run or an imported policy")
     add.add_argument("--episodes", type=int, default=32)
     add.add_argument(
         "--links",
@@ -71,7 +71,7 @@ def parser(searches: bool = False) -> OneLineParser:
         help="learning curves over seeds, with intervals",
         examples=("runs/seed-1 runs/seed-2", "runs/a --metric reward --out runs/curves"),
     )
-    add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that leogym train made")
+    add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders of training runs")
     add.add_argument(
         "--metric",
         default="held_out_reward",
@@ -87,7 +87,7 @@ def parser(searches: bool = False) -> OneLineParser:
         help="make a trained/ folder from runs that differ only in their seeds",
         examples=("runs/seed-1 runs/seed-2 --out runs/trained",),
     )
-    add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that leogym train made")
+    add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders of training runs")
     add.add_argument("--out", type=Path, metavar="DIR", required=True, help="agents/trained/SCHEME")
     bench_options.add_to(commands)
     return parser

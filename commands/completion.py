@@ -12,7 +12,7 @@ from leogym.agents import train_cli
 from leogym.agents.training import registry
 from leogym.commands import agents
 from leogym.commands.__main__ import COMMANDS, load
-from leogym.common.command_line import OneLineParser, as_folder
+from leogym.common.command_line import OneLineParser, as_folder, leogym_command
 from leogym.common.errors import reports_input_errors
 from leogym.configs import names, suite
 from leogym.evaluation import cli as evaluate
@@ -29,9 +29,9 @@ from leogym.traces.path import named_paths, synth
 SHELLS = ("bash", "zsh", "fish")
 PROGRAM = "leogym completion"
 INSTALL = {
-    "bash": 'eval "$(leogym completion bash)"  # in ~/.bashrc',
-    "zsh": "leogym completion zsh > ~/.zfunc/_leogym  # ~/.zfunc is in fpath, before compinit",
-    "fish": "leogym completion fish > ~/.config/fish/completions/leogym.fish",
+    "bash": f'eval "$({leogym_command("completion", "bash")})"  # in ~/.bashrc',
+    "zsh": f"{leogym_command('completion', 'zsh')} > ~/.zfunc/_leogym  # in fpath, before compinit",
+    "fish": f"{leogym_command('completion', 'fish')} > ~/.config/fish/completions/leogym.fish",
 }
 
 

@@ -52,12 +52,11 @@ USES = {
         words: Use(leogym(words))
         for words in (
             *("--help", "train --help", "evaluate --list", "agents --help", "traces list", "bridge check"),
+            *("fidelity --help", "leobench --help", "lab --help"),
             *("completion bash", "traces build sd-ny-isl --duration 1 --out path.csv"),
             f"evaluate {SCENARIO} --quick --repeats 1 --schemes cubic,astraea --cache none --out out",
         )
     },
-    "fidelity": Use(leogym("-m leogym.evaluation.fidelity --help")),
-    "leobench": Use(leogym("-m leogym.evaluation.leobench --help")),
     "parallel_env": Use("from leogym.envs import parallel_env; parallel_env().reset()"),
     "gymnasium.make": Use("import gymnasium, leogym; gymnasium.make('leo/Flow-v0').reset()"),
     # Need one.
@@ -91,6 +90,9 @@ USES = {
     ),
     "agents import orca": Use(leogym("agents import orca x"), "agents import orca", "ONNX", "train"),
     "agents import sage": Use(leogym("agents import sage x"), "agents import sage", "PyTorch", "train"),
+    "agents bench-learning": Use(
+        leogym("agents bench-learning"), "agents bench-learning", "PyTorch", "train"
+    ),
     "agents search": Use(leogym("agents search x.yaml"), "agents search", "ONNX", "train"),
     "rain": Use("import leogym.traces.capacity.rain", "rain", "ITU-Rpy", "weather"),
     "leogym.envs.sb3": Use("import leogym.envs.sb3", "leogym.envs.sb3", "Stable-Baselines3", "sb3"),

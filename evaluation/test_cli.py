@@ -290,6 +290,6 @@ def test_more_jobs_than_the_machine_can_run_are_refused_with_the_number_that_it_
 @pytest.mark.parametrize("arguments", [[], ["report"], ["compare"]])
 def test_help_has_examples(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        cli.run([*arguments, "--help"], "leogym evaluate")
+        cli.run([*arguments, "--help"])
     assert ended.value.code == 0
     assert len(re.findall("^  leogym evaluate .*runs/", capsys.readouterr().out, re.MULTILINE)) >= 2

@@ -66,7 +66,7 @@ def finished(folder: Path) -> dict[str, bytes]:
 
     def work() -> int:
         tables(folder)  # what a kill leaves can be read
-        status = cli.main("leogym evaluate")
+        status = cli.main()
         answer.write_text(json.dumps({name: data.decode("latin-1") for name, data in tables(folder).items()}))
         return status
 
@@ -90,7 +90,7 @@ def main(what: str, folder: Path) -> None:
         tiny_benchmark.write(version.FOLDER / "tiny")
         words = ["leobench", "cubic", "reno", "--version", "tiny", "--keep"]
     sys.argv = ["leogym evaluate", *words, "--jobs", "1", "--out", str(out)]
-    made = writes(lambda: cli.main("leogym evaluate"), out)
+    made = writes(lambda: cli.main(), out)
     shutil.rmtree(out)
     whole = finished(out)
     kills = {number for number, write in enumerate(made) if write.call.startswith("rename")}
@@ -99,7 +99,7 @@ def main(what: str, folder: Path) -> None:
     assert len(kills) >= (8 if what == "evaluation" else 2), made
     for number, by in points:
         shutil.rmtree(out)
-        ended = stopped_at(lambda: cli.main("leogym evaluate"), out, number, by)
+        ended = stopped_at(lambda: cli.main(), out, number, by)
         # How often runs.parquet is written depends on the time that runs take, so a program may end earlier.
         assert ended.status == (-by if by == signal.SIGKILL else 128 + by) or (
             ended.status == 0 and (len(ended.writes) <= number or by == signal.SIGINT)

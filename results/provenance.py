@@ -21,7 +21,7 @@ PACKAGES = ("leogym", "leosim", "numpy", "scipy", "polars", "torch", "gymnasium"
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
 _WHEELS_COMMIT = Path(leogym.__file__).with_name("commit")
-"""Written by ``scripts/commit_in_wheel.py``; a checkout has none."""
+"""Written by ``scripts/added_to_wheel.py``; a checkout has none."""
 
 
 def describe(

@@ -38,7 +38,9 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "report": ["evaluate", "report", done],
         "compare": ["evaluate", "compare", done, done],
         "list": ["evaluate", "--list"],
-        "leobench": ["evaluate", "leobench", "--help"],
+        "evaluate leobench": ["evaluate", "leobench", "--help"],
+        "leobench": ["leobench", "judge", "--help"],
+        "fidelity": ["fidelity", "--help"],
         "evaluate help": ["evaluate", "--help"],
         "odd name": ["evaluate", os.fsdecode("é.yaml".encode())],
         "usage": [],
@@ -50,7 +52,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "agents": ["agents", "--help"],
         "train": ["train", "--help"],
         "bridge": ["bridge", "--help"],
-        "lab": ["bridge", "lab", "--help"],
+        "lab": ["lab", "--help"],
         "completion": ["completion", "bash"],
     }
 

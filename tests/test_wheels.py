@@ -1,5 +1,6 @@
 """The wheels of `make wheels`, in an environment without the repository."""
 
+import json
 import os
 import subprocess
 import sys
@@ -12,15 +13,39 @@ from pathlib import Path
 import pytest
 
 import leogym
+from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.traces.path import cache
+from tests.printed_commands import WITH_SUBCOMMANDS, printed
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = ("leogym", "_leogym", "leosim", "mm_leo")
+OURS = ("leogym", "_leogym", "leo_bridge", "leosim", "mm_leo")
 ROOMS = tuple(sorted(path.name for path in (ROOT / "leogym").iterdir() if path.is_dir()))
 USED_AT_RUN_TIME = {".py", ".yaml", ".json", ".onnx", ".j2", ".js", ".html", ".c"}
 HIDDEN = "raise ImportError(f'{__name__}: another package was meant')"
 """Content of the user's modules that have the names of ours."""
 
+PROGRAMS = {"mm_leo": "mm-leo", "leo_bridge": "leo-bridge"}
+"""Wheels that hold a program."""
+LARGEST_BYTES = 800_000_000
+"""Of an install without extras."""
+SLOWEST_IMPORT_S = 0.3
+SCENARIO = """
+duration_s: 3
+links: {l: {rate_mbps: 20, delay_ms: 20, queue: {packets: 60}}}
+flows: [{scheme: $scheme, route: [l]}]
+"""
+HELPS = """
+import contextlib, io, json, sys
+from leogym.commands.__main__ import run
+helps = {}
+for words in json.loads(sys.argv[1]):
+    sys.argv[:] = ["leogym"]
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
+        run([*words, "--help"])
+    helps[" ".join(words)] = output.getvalue()
+print(json.dumps(helps))
+"""
 EPISODE = """
 import gymnasium, leogym
 environment = gymnasium.make("leo/Flow-v0")
@@ -122,13 +147,68 @@ def test_training_evaluation_and_traces_work_beside_packages_of_the_same_names(r
     shows_that_all_works(run)
 
 
+def installed(folder: Path, wheels: dict[str, Path], requirement: str) -> Path:
+    """Install a requirement and what it needs in an empty environment; return its Python."""
+    python = environment_python(folder, with_pip=True)
+    links = f"--find-links={wheels['leogym'].parent}"
+    command = [python, "-m", "pip", "install", "--quiet", links, requirement]
+    subprocess.run(command, env=without_project(), check=True)
+    return python
+
+
 @pytest.mark.installs
 def test_the_same_in_an_empty_environment(wheels: dict[str, Path], tmp_path: Path) -> None:
-    python = environment_python(tmp_path / "venv", with_pip=True)
-    subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", *wheels.values()], env=without_project(), check=True
-    )
+    python = installed(tmp_path / "venv", wheels, "leogym[train]")
     shows_that_all_works(runner(python, users_project(tmp_path / "project")))
+
+
+def size(folder: Path) -> int:
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return sum(path.stat().st_size for path in files)
+
+
+@pytest.mark.installs
+def test_a_plain_install_is_small_starts_fast_and_evaluates_every_scheme(
+    wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    environment_python(tmp_path / "empty", with_pip=True)
+    python = installed(tmp_path / "venv", wheels, "leogym")
+    assert size(tmp_path / "venv") - size(tmp_path / "empty") <= LARGEST_BYTES
+    run = runner(python, tmp_path)
+    # Of this process, so that other processes do not count.
+    timed = "import time; start = time.process_time(); import leogym; print(time.process_time() - start)"
+    assert min(float(run("-c", timed)) for _ in range(5)) <= SLOWEST_IMPORT_S
+    (tmp_path / "s.yaml").write_text(SCENARIO)
+    options = ("--repeats", "1", "--cache", "none", "--out", "out")
+    run("-m", "leogym", "evaluate", "s.yaml", "--schemes", "all,oracle", *options)
+    shipped = "from leogym.evaluation.runs.schemes import shipped"
+    known = set(run("-c", f"import leosim; {shipped}; print(*leosim.schemes(), *shipped())").split()) - {
+        "udp"
+    }
+    found = run("-c", "import polars; print(*polars.read_parquet('out/runs.parquet')['run_scheme'].unique())")
+    assert set(found.split()) == known
+    trains = subprocess.run(
+        [python, "-m", "leogym", "train", "--agent", "astraea", "--steps", "9"],
+        cwd=tmp_path,
+        env=without_project(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert trains.stderr.splitlines() == ["--engine native: needs PyTorch: pip install 'leogym[train]'"]
+
+
+@pytest.mark.installs
+@pytest.mark.skipif(bridge_process.missing() is not None, reason=str(bridge_process.missing()))
+def test_orbit_runs_on_real_tcp_without_a_clone(wheels: dict[str, Path], tmp_path: Path) -> None:
+    python = installed(tmp_path / "venv", wheels, "leogym[kernel]")
+    run = runner(python, tmp_path)
+    (tmp_path / "s.yaml").write_text(SCENARIO)
+    assert "leo-bridge: ready" in run("-m", "leogym", "bridge", "check")
+    options = ("--backend", "kernel", "--schemes", "orbit", "--repeats", "1", "--out", "out")
+    run("-m", "leogym", "evaluate", "s.yaml", *options)
+    use = "import polars; print(*polars.read_parquet('out/runs.parquet')['normalized_goodput'])"
+    assert float(run("-c", use)) > 0.5
 
 
 def test_the_wheel_of_leogym_has_what_is_used_at_run_time_and_nothing_else(wheels: dict[str, Path]) -> None:
@@ -145,19 +225,56 @@ def test_the_wheel_of_leogym_has_what_is_used_at_run_time_and_nothing_else(wheel
     }
     modules = {path.name for path in (ROOT / "leogym").glob("*.py")}
     own = {f"leogym/{name}" for name in modules if not name.startswith("test_")}
-    extra = {*own, "leogym/commit", "leogym/kernel_bridge/inside/init"}
+    added = {"leogym/commit", "leogym/evaluation/report/plotly.min.js"}
+    extra = {*own, *added, "leogym/kernel_bridge/inside/init"}
     assert inside == used | extra
 
 
 def test_one_wheel_of_leosim_serves_all_pythons_and_many_linuxes(wheels: dict[str, Path]) -> None:
     assert "-cp311-abi3-manylinux_" in wheels["leosim"].name
-    assert "-py3-none-manylinux_" in wheels["mm_leo"].name
+
+
+def test_the_programs_need_no_shared_library(wheels: dict[str, Path], tmp_path: Path) -> None:
+    for name in PROGRAMS.keys() & wheels.keys():
+        assert "-py3-none-" in wheels[name].name
+        program = unpacked(wheels[name], tmp_path)
+        done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+        assert "statically linked" in done.stdout + done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="chroot needs root")
+def test_the_programs_start_in_a_tree_that_has_nothing_else(wheels: dict[str, Path], tmp_path: Path) -> None:
+    for name in PROGRAMS.keys() & wheels.keys():
+        program = unpacked(wheels[name], tmp_path)
+        command = ["chroot", tmp_path, f"/{program.name}", "--help"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert program.name in done.stdout
+
+
+def unpacked(wheel: Path, folder: Path) -> Path:
+    """Write a wheel's program to a folder."""
+    with zipfile.ZipFile(wheel) as archive:
+        [member] = [name for name in archive.namelist() if ".data/scripts/" in name]
+        program = folder / Path(member).name
+        program.write_bytes(archive.read(member))
+    program.chmod(0o755)
+    return program
+
+
+def test_a_wheel_has_every_command_that_programs_print(run: Run) -> None:
+    commands = [words[:2] if words[0] in WITH_SUBCOMMANDS else words[:1] for words in printed()]
+    helps = json.loads(run("-c", HELPS, json.dumps(commands)))
+    assert len(helps) > 10
+    for words, text in helps.items():
+        assert text.startswith(f"usage: leogym {words} [-h]"), words
 
 
 def test_all_wheels_have_the_version_that_the_command_prints(wheels: dict[str, Path], run: Run) -> None:
     assert {path.name.split("-")[1] for path in wheels.values()} == {leogym.__version__}
     assert run("-m", "leogym", "--version") == f"leogym {leogym.__version__}\n"
-    assert wheels.keys() == {"leogym", "leosim", "mm_leo"}
+    programs = {"mm_leo", *(["leo_bridge"] if bridge_process.program() else [])}
+    assert wheels.keys() == {"leogym", "leosim", *programs}
 
 
 def test_provenance_has_the_commit_that_the_wheel_was_built_from(wheels: dict[str, Path], run: Run) -> None:

@@ -20,8 +20,10 @@ from leogym.agents.training.checkpoints import About, Checkpoints
 from leogym.agents.training.stopping import Stop
 from leogym.common import digests, output_folder
 from leogym.common.atomic import write_atomically, write_together
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 
+RESUME = leogym_command("train", "--resume")
 SPEC_VERSION = 1
 """Version of the observation and action specification that this build trains for."""
 
@@ -290,7 +292,7 @@ def require_same_settings(path: Path) -> None:
     require_same(path, "config.yaml", "or use it for a new run by --config and another --out")
 
 
-def require_same(path: Path, name: str, remedy: str = "or make it again by leogym train --resume") -> None:
+def require_same(path: Path, name: str, remedy: str = f"or make it again by {RESUME}") -> None:
     """Raise an `InputError` if the run at ``path`` recorded another digest of its file ``name``."""
     if name in digests.changed(path):
         raise InputError(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 
 from markupsafe import Markup
 
@@ -31,8 +32,10 @@ def packed(text: str) -> str:
 
 @cache
 def plotly() -> str:
-    """Return plotly.js, packed."""
-    return packed((resources.files("plotly") / "package_data/plotly.min.js").read_text("utf-8"))
+    """Return plotly.js, packed: a wheel has a copy, a checkout the package plotly."""
+    copy = Path(__file__).with_name("plotly.min.js")
+    script = copy if copy.is_file() else resources.files("plotly") / "package_data/plotly.min.js"
+    return packed(script.read_text("utf-8"))
 
 
 def placed(parts: Sequence[Part], room_bytes: int) -> list[Markup]:

@@ -8,7 +8,6 @@ import contextlib
 import importlib
 import json
 import os
-import runpy
 import sys
 import tempfile
 import traceback
@@ -44,10 +43,7 @@ class Missing(MetaPathFinder):
 
 
 def command(*words: str) -> None:
-    """Run ``leogym`` with ``words``, or a module after ``-m``; for the pieces of code."""
-    if words[0] == "-m":
-        sys.argv[:] = list(words[1:])
-        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    """Run ``leogym`` with ``words``, for the pieces of code."""
     from leogym.commands.__main__ import main
 
     sys.argv[:] = ["leogym", *words]

@@ -118,9 +118,8 @@ def add_arguments(parser: argparse.ArgumentParser, number: Callable[[str], float
         parser.add_argument(flag, type=number, metavar=unit, help=help_text)
     parser.add_argument("--epoch", metavar="ISO", help=EPOCH_HELP)
     parser.add_argument("--step-ms", type=int, metavar="MS", help="default 100")
-    parser.add_argument(
-        "--scheme", default=ANY_SCHEME, help="scheme of both flows, default those of evaluate.py --schemes"
-    )
+    default = f"default those of {leogym_command('evaluate', '--schemes')}"
+    parser.add_argument("--scheme", default=ANY_SCHEME, help=f"scheme of both flows, {default}")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
 
 

@@ -92,6 +92,16 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_passwd_is_about_a_name_or_a_number() {
+        let line = "ada:x:1000:100:Ada:/home/ada:/bin/sh";
+        let ada = Some((Uid::from_raw(1000), Gid::from_raw(100)));
+        assert_eq!(of_line(line, "ada"), ada);
+        assert_eq!(of_line(line, "1000"), ada);
+        assert_eq!(of_line(line, "100"), None);
+        assert_eq!(of_line("ada:x", "ada"), None);
+    }
+
+    #[test]
     fn a_user_that_does_not_exist_is_named() {
         assert_eq!(user(Some("no-such-user"), None), Err("--user no-such-user: no such user".to_owned()));
     }
