@@ -17,6 +17,8 @@ WRITTEN_OUT = rf"(?!^leogym [a-z ]+$)\bleogym ({'|'.join(commands.COMMANDS)})\b"
 WRONG = re.compile(f"{OF_A_CHECKOUT}|{WRITTEN_OUT}")
 HELP = ROOT / "commands/__main__.py"
 """Has examples of commands."""
+PAGE = "# "
+"""Begins a page of the docs, whose commands tests/test_docs.py parses."""
 
 
 @pytest.mark.parametrize("words", PRINTED, ids=" ".join)
@@ -42,6 +44,6 @@ def test_no_message_has_a_command_that_the_helper_did_not_make() -> None:
         f"{path.relative_to(ROOT)}:{line}: {text}"
         for path in sources()
         for line, text in messages(path)
-        if path != HELP and WRONG.search(text)
+        if path != HELP and not text.startswith(PAGE) and WRONG.search(text)
     ]
     assert not wrong, "\n".join(wrong)
