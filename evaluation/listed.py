@@ -21,9 +21,9 @@ def lines() -> Iterator[str]:
     """Yield the lines of the list."""
     yield "SUITES"
     for name in suites.shipped():
-        one = suites.load(name)
-        yield from _entry(f"{name}: {one.title}", one.question, one.source)
-        yield from _indented(f"{', '.join(one.schemes)}; {one.repeats} repeat{'s' * (one.repeats > 1)}")
+        suite = suites.load(name)
+        yield from _entry(f"{name}: {suite.title}", suite.question, suite.source)
+        yield from _indented(f"{', '.join(suite.schemes)}; {suite.repeats} repeat{'s' * (suite.repeats > 1)}")
     yield from ("", "SCENARIOS")
     for name, path in names.scenarios().items():
         yield from _entry(name, _head(path.read_text(encoding="utf-8")))
@@ -37,8 +37,8 @@ def lines() -> Iterator[str]:
     for name, folder in shipped().items():
         yield from _entry(name, load_policy(folder).origin)
     yield from ("", "GROUPS of --schemes")
-    for name, what in GROUPS.items():
-        yield from _entry(name, what)
+    for name, members in GROUPS.items():
+        yield from _entry(name, members)
     yield from ("", "BACKENDS, with the schemes that they run; all run a policy as NAME=PATH")
     for name, engine in BACKENDS.items():
         yield from _entry(name, ", ".join(engine.schemes()))
@@ -59,12 +59,12 @@ def _indented(text: str) -> Iterator[str]:
 
 def _head(text: str) -> str:
     """Return the comment at the head of a YAML file."""
-    told = []
+    lines = []
     for line in text.splitlines():
         if not line.startswith("#"):
             break
-        told.append(line.removeprefix("#").strip())
-    return " ".join(told)
+        lines.append(line.removeprefix("#").strip())
+    return " ".join(lines)
 
 
 def _width() -> int:

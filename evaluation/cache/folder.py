@@ -141,12 +141,12 @@ class Folder:
                     files.append((about.st_mtime, about.st_size, path))
                 elif now_s - about.st_mtime > _LEFT_S:
                     path.unlink()
-        left = sum(size for _, size, _ in files)
-        for _, size, path in sorted(files, key=lambda one: one[0]):
-            if left <= self._most_bytes:
+        total_bytes = sum(size for _, size, _ in files)
+        for _, size, path in sorted(files, key=lambda file: file[0]):
+            if total_bytes <= self._most_bytes:
                 break
             path.unlink(missing_ok=True)
-            left -= size
+            total_bytes -= size
 
     def _file(self, key: str) -> Path:
         return self.path / key[:2] / f"{key}.zip"

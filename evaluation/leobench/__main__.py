@@ -15,7 +15,7 @@ PROGRAM = "leogym leobench"
 
 def parser() -> OneLineParser:
     """Return the command line's parser."""
-    found = OneLineParser(
+    parser = OneLineParser(
         prog=PROGRAM,
         description="Judge entries by LeoBench, freeze a version, check that what can move its numbers has "
         "not moved, compare two entries on many judge seeds, or write the scoreboard of a folder of results.",
@@ -26,13 +26,13 @@ def parser() -> OneLineParser:
             "board docs/leobench/results",
         ),
     )
-    commands = found.add_subparsers(dest="what", required=True, metavar="judge|freeze|check|seeds|board")
+    commands = parser.add_subparsers(dest="what", required=True, metavar="judge|freeze|check|seeds|board")
     command.add_to(commands.add_parser("judge", help=command.HELP, examples=command.EXAMPLES))
-    for name, told in (
+    for name, help_text in (
         ("freeze", "write frozen.json, once"),
         ("check", "print what has moved since a version was frozen; the exit status is 1 if anything has"),
     ):
-        add = commands.add_parser(name, help=told, examples=(NEWEST,))
+        add = commands.add_parser(name, help=help_text, examples=(NEWEST,))
         add.add_argument("version", metavar="VERSION", help=", ".join(version.names()))
     add = commands.add_parser(
         "seeds",
@@ -56,7 +56,7 @@ def parser() -> OneLineParser:
         "board", help="write FOLDER/board.html from the results there", examples=("docs/leobench/results",)
     )
     add.add_argument("folder", type=Path, metavar="FOLDER", help="of results")
-    return found
+    return parser
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -69,33 +69,35 @@ def run(arguments: Sequence[str]) -> int:
         print(f"{board.write(options.folder, page)} results", file=sys.stderr)
         print(page)
         return 0
-    found = version.load(options.version)
+    benchmark = version.load(options.version)
     if options.what == "seeds":
-        return _seeds(options, found)
+        return _seeds(options, benchmark)
     if options.what == "freeze":
-        print(freezing.freeze(found))
+        print(freezing.freeze(benchmark))
         return 0
-    if found.status == "draft":
-        raise InputError(f"{PROGRAM}: {found.name}: is a draft: there is nothing to check")
-    lines = freezing.moved(found)
+    if benchmark.status == "draft":
+        raise InputError(f"{PROGRAM}: {benchmark.name}: is a draft: there is nothing to check")
+    lines = freezing.moved(benchmark)
     for line in lines:
         print(line)
     return 1 if lines else 0
 
 
-def _seeds(options: argparse.Namespace, found: version.Version) -> int:
+def _seeds(options: argparse.Namespace, benchmark: version.Version) -> int:
     if not 1 <= options.seeds <= 1000 or options.first < 0:
         raise InputError(f"{PROGRAM} seeds: --seeds, --first: must be from 1 to 1000, and at least 0")
-    first, second = (entering.entrant(text, found) for text in options.entries)
+    first, second = (entering.entrant(text, benchmark) for text in options.entries)
     names = first[0], second[0]
     if names[0] == names[1]:
         raise InputError(f"{PROGRAM} seeds: {names[0]}: two entries have this name; give NAME=ENTRY")
     print(f"| seed | {names[0]} | {names[1]} | ahead |\n|---|---|---|---|", flush=True)
     asked = range(options.first, options.first + options.seeds)
     meetings = []
-    for one in seeds.meet((first, second), found, asked, options.out, jobs=options.jobs, ray=options.ray):
-        meetings.append(one)
-        print(seeds.line(one, names), flush=True)
+    for meeting in seeds.meet(
+        (first, second), benchmark, asked, options.out, jobs=options.jobs, ray=options.ray
+    ):
+        meetings.append(meeting)
+        print(seeds.line(meeting, names), flush=True)
     print(seeds.verdict(meetings, names))
     return 0
 

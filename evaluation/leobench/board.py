@@ -55,7 +55,7 @@ class Gap:
         beside = result.simulated
         assert beside is not None
         parts: dict[Part, float] = {
-            part: one.value - beside.parts[part].value for part, one in result.parts.items()
+            part: estimate.value - beside.parts[part].value for part, estimate in result.parts.items()
         }
         return cls(result.judged.tier, result.score.value, beside.score.value, parts)
 
@@ -110,7 +110,7 @@ def render(results: Sequence[Result]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    looks = figure_style.looks(sorted({one.entry.name for one in results}))
+    looks = figure_style.looks(sorted({result.entry.name for result in results}))
     return environment.get_template("board.html.j2").render(
         groups=groups(results, looks),
         parts=PARTS,
@@ -126,24 +126,30 @@ def render(results: Sequence[Result]) -> str:
 def groups(results: Sequence[Result], looks: dict[str, Look]) -> list[Group]:
     """Return the results in groups that may be compared, each best first."""
     by_key: dict[tuple[Any, ...], list[Result]] = {}
-    for one in results:
-        judged = one.judged
+    for result in results:
+        judged = result.judged
         # The simulator's first, as it runs all.
         tier = TIERS.index(judged.tier)
         linux = judged.kernel or ""
         key = (judged.version, judged.split, tier, linux, judged.seed, judged.status, judged.files_sha256)
-        by_key.setdefault(key, []).append(one)
-    found = []
+        by_key.setdefault(key, []).append(result)
+    groups_found = []
     for index, (key, members) in enumerate(sorted(by_key.items())):
         version, split, tier, linux, seed, status, files = key
-        ordered = sorted(members, key=lambda one: (-one.score.value, one.entry.name))
-        if len({one.entry.name for one in ordered}) < len(ordered):
+        ordered = sorted(members, key=lambda result: (-result.score.value, result.entry.name))
+        if len({result.entry.name for result in ordered}) < len(ordered):
             raise InputError(f"{version}, {split}: two results of one entry: keep the file of one")
         name = f"{version}{' draft' if status == 'draft' else ''}, {split}"
         name += f", {TITLES[TIERS[tier]]} ({linux})" if tier else ""
-        beside = [one for one in results if not tier and split == "dev" and one.simulated is not None]
-        beside = [one for one in beside if (one.judged.version, one.judged.files_sha256) == (version, files)]
-        found.append(
+        beside = [
+            result for result in results if not tier and split == "dev" and result.simulated is not None
+        ]
+        beside = [
+            result
+            for result in beside
+            if (result.judged.version, result.judged.files_sha256) == (version, files)
+        ]
+        groups_found.append(
             Group(
                 key=f"group-{index}",
                 title=f"{name}{f', seed {seed}' if split == 'judge' else ''}",
@@ -154,7 +160,7 @@ def groups(results: Sequence[Result], looks: dict[str, Look]) -> list[Group]:
                 profiles=[profile(ordered[:DRAWN], part, looks, index) for part in PARTS],
             )
         )
-    return found
+    return groups_found
 
 
 def rows(ordered: Sequence[Result], beside: Sequence[Result] = ()) -> list[Row]:
@@ -162,21 +168,23 @@ def rows(ordered: Sequence[Result], beside: Sequence[Result] = ()) -> list[Row]:
 
     ``beside`` are results of real kernels.
     """
-    found: list[Row] = []
+    rows_by_place: list[Row] = []
     first, place = ordered[0], 1
-    for index, one in enumerate(ordered):
-        if not overlap(one.score, first.score):
-            first, place = one, index + 1
+    for index, result in enumerate(ordered):
+        if not overlap(result.score, first.score):
+            first, place = result, index + 1
         after = ordered[index + 1] if index + 1 < len(ordered) else None
-        beats = improvement(_strata(one), _strata(after)) if after is not None else None
-        gaps = [Gap.of(other) for other in beside if other.entry == one.entry]
-        found.append(Row(str(place), one, beats, gaps))
-    return found
+        beats = improvement(_strata(result), _strata(after)) if after is not None else None
+        gaps = [Gap.of(other) for other in beside if other.entry == result.entry]
+        rows_by_place.append(Row(str(place), result, beats, gaps))
+    return rows_by_place
 
 
-def overlap(one: Estimate, other: Estimate) -> bool:
+def overlap(first: Estimate, other: Estimate) -> bool:
     """Return whether two intervals overlap; a value without an interval is one of no width."""
-    low, high = (one.value, one.value) if one.low is None or one.high is None else (one.low, one.high)
+    low, high = (
+        (first.value, first.value) if first.low is None or first.high is None else (first.low, first.high)
+    )
     least, most = (
         (other.value, other.value) if other.low is None or other.high is None else (other.low, other.high)
     )
@@ -187,11 +195,11 @@ def profile(results: Sequence[Result], part: Part, looks: dict[str, Look], group
     """Return the performance profiles of a part: for each value, the share of runs above it."""
     with canvas(4.4, 3.0) as (figure, [axes]):
         handles = []
-        for one in results:
-            look = looks[one.entry.name]
-            shares = performance_profile(one.strata(part), _THRESHOLDS)
+        for result in results:
+            look = looks[result.entry.name]
+            shares = performance_profile(result.strata(part), _THRESHOLDS)
             axes.step(_THRESHOLDS, shares, where="post", color=look.color, linestyle=look.dash)
-            handles.append(Line2D([], [], color=look.color, linestyle=look.dash, label=one.entry.name))
+            handles.append(Line2D([], [], color=look.color, linestyle=look.dash, label=result.entry.name))
         axes.set_xlabel(part)
         axes.set_ylabel("share of runs above")
         axes.set_xlim(0, 1)
@@ -202,18 +210,18 @@ def profile(results: Sequence[Result], part: Part, looks: dict[str, Look], group
     return Markup(figure_style.themed(figure_style.svg(panel), label))
 
 
-def shown(found: Estimate, digits: int) -> tuple[str, str]:
+def shown(estimate: Estimate, digits: int) -> tuple[str, str]:
     """Return a value and its interval as text; the latter is empty without one."""
-    if found.low is None or found.high is None:
-        return f"{found.value:.{digits}f}", ""
-    return f"{found.value:.{digits}f}", f"{found.low:.{digits}f} – {found.high:.{digits}f}"
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.{digits}f}", ""
+    return f"{estimate.value:.{digits}f}", f"{estimate.low:.{digits}f} – {estimate.high:.{digits}f}"
 
 
 def signed(value: float, digits: int) -> str:
     """Return a difference as text, with its sign; 0 has none."""
-    told = f"{value:+.{digits}f}"
-    return told[1:] if float(told) == 0 else told.replace("-", "−")
+    text = f"{value:+.{digits}f}"
+    return text[1:] if float(text) == 0 else text.replace("-", "−")
 
 
-def _strata(one: Result) -> dict[str, list[float]]:
-    return {f"{part}/{suite}": its for part in PARTS for suite, its in one.strata(part).items()}
+def _strata(result: Result) -> dict[str, list[float]]:
+    return {f"{part}/{suite}": its for part in PARTS for suite, its in result.strata(part).items()}

@@ -122,12 +122,12 @@ def carry_out(options: argparse.Namespace) -> int:
         for line in judgement.lines:
             print(line, flush=True)
         path = options.out / judgement.result.file_name
-        if not judgement.kept:
+        if not judgement.is_earlier:
             write_atomically(path, encode(judgement.result))
         print(summary(judgement.result))
         if (standing := standings.line(judgement.result)) is not None:
             print(standing)
-        print(f"{path}{' (kept)' if judgement.kept else ''}", flush=True)
+        print(f"{path}{' (kept)' if judgement.is_earlier else ''}", flush=True)
     return 0
 
 

@@ -43,22 +43,22 @@ def hashes(version: Version) -> Frozen:
     Raises:
         InputError: this machine has no image of the lab.
     """
-    found = split.dev(version)
+    public = split.dev(version)
     return Frozen(
         files=version.files,
-        traces={name: one.sha256 for name, one in sorted(found.traces.items())},
-        behaviour=behaviour(version, found),
+        traces={name: trace.sha256 for name, trace in sorted(public.traces.items())},
+        behaviour=behaviour(version, public),
         lab_kernel=image.latest().linux,
     )
 
 
-def behaviour(version: Version, found: Split) -> dict[str, str]:
+def behaviour(version: Version, public: Split) -> dict[str, str]:
     """Return the hash of each canonical run's results, by ``suite/scenario/scheme``."""
     rule = version.description.behaviour
-    short = [_shortened(suite, rule.duration_s) for suite in found.suites]
+    short = [_shortened(suite, rule.duration_s) for suite in public.suites]
     contestants = Contestants(list(rule.schemes), {})
-    runs = planned(version, Split("dev", found.seed, tuple(short), found.traces), contestants)
-    needed = inputs.gather(runs, found.traces, contestants)
+    runs = planned(version, Split("dev", public.seed, tuple(short), public.traces), contestants)
+    needed = inputs.gather(runs, public.traces, contestants)
     hashed = {
         _name(run): digest for run, digest in execute.run_here(runs, needed, 0, lambda _, m: digest_of(m))
     }
@@ -98,12 +98,12 @@ def read(version: Version) -> Frozen:
 
 def moved(version: Version) -> list[str]:
     """Return a line for everything that has moved in the simulator since a version was frozen."""
-    then, found = read(version), split.dev(version)
+    then, public = read(version), split.dev(version)
     lines = []
     for kind, after in (
         ("files", version.files),
-        ("traces", {name: one.sha256 for name, one in found.traces.items()}),
-        ("behaviour", behaviour(version, found)),
+        ("traces", {name: trace.sha256 for name, trace in public.traces.items()}),
+        ("behaviour", behaviour(version, public)),
     ):
         before = getattr(then, kind)
         lines += [

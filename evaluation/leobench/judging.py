@@ -63,7 +63,7 @@ class Judgement:
 
     result: Result
     lines: tuple[str, ...]
-    kept: bool = False
+    is_earlier: bool = False
     """Whether it is an earlier one."""
 
 
@@ -88,17 +88,24 @@ def judge(
     """
     with ExitStack() as cluster:
         for name, policy in entries:
-            told, judged_on = described(name, policy), _judged(version, split, seed, tier)
-            if earlier is not None and (kept := _kept(earlier / file_name(judged_on, name), told, judged_on)):
-                yield Judgement(kept, (), True)
+            entry, judged_on = described(name, policy), _judged(version, split, seed, tier)
+            path = None if earlier is None else earlier / file_name(judged_on, name)
+            if path is not None and (result := _earlier(path, entry, judged_on)):
+                yield Judgement(result, (), is_earlier=True)
                 continue
             # Not before an entry needs the cluster, and then for all: its processes start in seconds.
             cluster.enter_context(joining.joined(ray, resume=resume, packages=execute.PACKAGES))
-            yield _judgement((name, policy), told, judged_on, version, split, jobs, ray)
+            yield _judgement((name, policy), entry, judged_on, version, split, jobs, ray)
 
 
 def _judgement(
-    entry: Named, told: Entry, judged_on: Judged, version: Version, split: Split, jobs: int, ray: str | None
+    entry: Named,
+    described_entry: Entry,
+    judged_on: Judged,
+    version: Version,
+    split: Split,
+    jobs: int,
+    ray: str | None,
 ) -> Judgement:
     """Run an entry's plan and score it."""
     (name, policy), tier, begun_s = entry, judged_on.tier, time.monotonic()
@@ -107,18 +114,18 @@ def _judgement(
     needed = inputs.gather(runs, split.traces, contestants)
     if tier != "simulator":
         backend(tier)(needed).check(run.scenario for run in runs)
-    with Progress(f"judging {name}", sum(map(weight, runs))) as shown:
-        outcomes = _tried(runs, needed, jobs, ray, shown)
+    with Progress(f"judging {name}", sum(map(weight, runs))) as progress:
+        outcomes = _tried(runs, needed, jobs, ray, progress)
     twins: dict[str, Outcome] = {}
     if tier != "simulator":
         alike = planned(version, split, contestants)
-        found = _outcomes(alike, needed, jobs, None)
-        twins = {run.run_id: found[one.run_id] for run, one in zip(runs, alike, strict=True)}
+        simulated_outcomes = _outcomes(alike, needed, jobs, None)
+        twins = {run.run_id: simulated_outcomes[twin.run_id] for run, twin in zip(runs, alike, strict=True)}
     runs_judged = _runs_judged(version, split, runs, outcomes, twins)
-    by_part = _by_part((one.suite, one.values) for one in runs_judged)
-    simulated = _by_part((one.suite, one.simulated) for one in runs_judged if one.simulated is not None)
+    by_part = _by_part((run.suite, run.values) for run in runs_judged)
+    simulated = _by_part((run.suite, run.simulated) for run in runs_judged if run.simulated is not None)
     result = Result(
-        entry=told,
+        entry=described_entry,
         judged=judged_on,
         score=Estimate.of(scoring.score(by_part)),
         parts=_estimates(by_part),
@@ -134,7 +141,7 @@ def _judgement(
 
 def planned(version: Version, split: Split, contestants: Contestants, tier: Tier = "simulator") -> list[Run]:
     """Return the runs of a split, each scheme meeting the same paths, phases and draws on every tier."""
-    traces = {name: plan.Trace(one.period_s, one.sha256) for name, one in split.traces.items()}
+    traces = {name: plan.Trace(trace.period_s, trace.sha256) for name, trace in split.traces.items()}
     return [
         run
         for suite in split.suites
@@ -152,29 +159,29 @@ def planned(version: Version, split: Split, contestants: Contestants, tier: Tier
 
 
 def _tried(
-    runs: Sequence[Run], needed: Inputs, jobs: int, ray: str | None, shown: Progress
+    runs: Sequence[Run], needed: Inputs, jobs: int, ray: str | None, progress: Progress
 ) -> dict[str, Outcome]:
     """Run all, unless the entry fails in each of the first runs, one per suite."""
     first = {run.suite: run for run in reversed(runs)}
     tried = [first[name] for name in dict.fromkeys(run.suite for run in runs)][:TRIED_FIRST]
-    outcomes = _outcomes(tried, needed, 1, None, shown)
-    left = [run for run in runs if run.run_id not in outcomes]
-    if all(one.failed is not None for one in outcomes.values()):
-        return outcomes | {run.run_id: Outcome((), NOT_RUN) for run in left}
-    return outcomes | _outcomes(left, needed, jobs, ray, shown)
+    outcomes = _outcomes(tried, needed, 1, None, progress)
+    remaining = [run for run in runs if run.run_id not in outcomes]
+    if all(outcome.failed is not None for outcome in outcomes.values()):
+        return outcomes | {run.run_id: Outcome((), NOT_RUN) for run in remaining}
+    return outcomes | _outcomes(remaining, needed, jobs, ray, progress)
 
 
 def _outcomes(
-    runs: Sequence[Run], needed: Inputs, jobs: int, ray: str | None, shown: Progress | None = None
+    runs: Sequence[Run], needed: Inputs, jobs: int, ray: str | None, progress: Progress | None = None
 ) -> dict[str, Outcome]:
     """Run all; return each outcome by ``run_id``."""
     run_all = execute.run_on_ray if ray is not None else execute.run_here
     outcomes = {}
     with closing(run_all(runs, needed, jobs, outcome)) as finished:
-        for run, found in finished:
-            outcomes[run.run_id] = found
-            if shown is not None:
-                shown.advance(weight(run))
+        for run, result in finished:
+            outcomes[run.run_id] = result
+            if progress is not None:
+                progress.advance(weight(run))
     return outcomes
 
 
@@ -200,22 +207,25 @@ def _judged(version: Version, split: Split, seed: int, tier: Tier) -> Judged:
         tier=tier,
         kernel=kernel(tier),
         seed=seed,
-        traces={name: one.sha256 for name, one in sorted(split.traces.items())},
+        traces={name: trace.sha256 for name, trace in sorted(split.traces.items())},
     )
 
 
-def _kept(path: Path, entry: Entry, judged: Judged) -> Result | None:
+def _earlier(path: Path, entry: Entry, judged: Judged) -> Result | None:
     """Return the result in a file if this build would judge the same again."""
     if not path.exists():
         return None
     try:
-        found = read(path)
+        result = read(path)
     except InputError as error:  # it is damaged, or of another format
         print(f"judging {entry.name} again: {error}", file=sys.stderr)
         return None
-    now = found.circumstances.core_sha256, found.circumstances.tier_version
-    same = (found.entry, found.judged) == (entry, judged) and now == (_core(), _tier_version(judged.tier))
-    return found if same else None
+    now = result.circumstances.core_sha256, result.circumstances.tier_version
+    matches = (result.entry, result.judged) == (entry, judged) and now == (
+        _core(),
+        _tier_version(judged.tier),
+    )
+    return result if matches else None
 
 
 def _runs_judged(
@@ -227,11 +237,11 @@ def _runs_judged(
 ) -> list[JudgedRun]:
     values = {suite.name: values_of(suite) for suite in split.suites}
 
-    def scored(run: Run, found: Outcome) -> dict[Part, float]:
+    def scored(run: Run, outcome: Outcome) -> dict[Part, float]:
         measures = version.measures(run.suite)
-        if found.failed is not None:
+        if outcome.failed is not None:
             return dict.fromkeys(measures, 0.0)
-        return scoring.values_of_run(found.rows, measures, values[run.suite][run.scenario.name])
+        return scoring.values_of_run(outcome.rows, measures, values[run.suite][run.scenario.name])
 
     return [
         JudgedRun(
@@ -247,39 +257,39 @@ def _runs_judged(
 
 
 def _by_part(runs: Iterable[tuple[str, dict[Part, float]]]) -> dict[Part, dict[str, list[float]]]:
-    found: dict[Part, dict[str, list[float]]] = {}
+    values_by_part: dict[Part, dict[str, list[float]]] = {}
     for suite, values in runs:
         for part, value in values.items():
-            found.setdefault(part, {}).setdefault(suite, []).append(value)
-    return found
+            values_by_part.setdefault(part, {}).setdefault(suite, []).append(value)
+    return values_by_part
 
 
 def _estimates(by_part: dict[Part, dict[str, list[float]]]) -> dict[Part, Estimate]:
-    return {part: Estimate.of(found) for part, found in scoring.parts(by_part).items()}
+    return {part: Estimate.of(interval) for part, interval in scoring.parts(by_part).items()}
 
 
 def _lines(name: str, judged: Sequence[JudgedRun]) -> tuple[str, ...]:
     lines = [
-        f"{name}: {one.suite} {one.scenario} {one.repeat}: {one.failed}"
-        for one in judged
-        if one.failed is not None and one.failed != NOT_RUN
+        f"{name}: {run.suite} {run.scenario} {run.repeat}: {run.failed}"
+        for run in judged
+        if run.failed is not None and run.failed != NOT_RUN
     ]
-    unrun = sum(one.failed == NOT_RUN for one in judged)
+    unrun = sum(run.failed == NOT_RUN for run in judged)
     return (*lines, *([f"{name}: {unrun} runs {NOT_RUN}"] if unrun else []))
 
 
 def circumstances(seconds: float, tier: Tier = "simulator") -> Circumstances:
     """Return what else a result depends on: this machine, this build, this moment."""
-    told = provenance.describe()
+    provenance_now = provenance.describe()
     return Circumstances(
-        date=told["date"],
+        date=provenance_now["date"],
         seconds=round(seconds, 1),
-        command=told["command"],
-        commit=told["commit"],
+        command=provenance_now["command"],
+        commit=provenance_now["commit"],
         core_sha256=_core(),
         tier_version=_tier_version(tier),
-        versions=told["versions"],
-        platform=told["platform"],
+        versions=provenance_now["versions"],
+        platform=provenance_now["platform"],
         processor=_processor(),
         cores=os.cpu_count() or 1,
     )
@@ -311,5 +321,5 @@ def _processor() -> str:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return platform.processor() or platform.machine()
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return found[1] if found else platform.machine()
+    match = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return match[1] if match else platform.machine()

@@ -37,11 +37,11 @@ class Estimate(Strict):
         return self
 
     @classmethod
-    def of(cls, found: intervals.Interval) -> Estimate:
+    def of(cls, interval: intervals.Interval) -> Estimate:
         """Convert an interval; NaN bounds are none."""
-        known = math.isfinite(found.low) and math.isfinite(found.high)
-        low, high = (found.low, found.high) if known else (None, None)
-        return cls(value=found.mean, low=low, high=high, runs=found.n)
+        has_bounds = math.isfinite(interval.low) and math.isfinite(interval.high)
+        low, high = (interval.low, interval.high) if has_bounds else (None, None)
+        return cls(value=interval.mean, low=low, high=high, runs=interval.n)
 
 
 class Entry(Strict):
@@ -143,11 +143,11 @@ class Result(Strict):
 
     def strata(self, part: Part) -> dict[str, list[float]]:
         """Return the runs' values of a part by suite."""
-        found: dict[str, list[float]] = {}
+        values_by_suite: dict[str, list[float]] = {}
         for run in self.runs:
             if part in run.values:
-                found.setdefault(run.suite, []).append(run.values[part])
-        return found
+                values_by_suite.setdefault(run.suite, []).append(run.values[part])
+        return values_by_suite
 
 
 def file_name(judged: Judged, entry: str) -> str:
@@ -160,25 +160,25 @@ def file_name(judged: Judged, entry: str) -> str:
 def encode(result: Result) -> bytes:
     """Return the file's bytes; two judgings of one seed differ only in ``circumstances``."""
     sealed = result.circumstances.model_copy(update={"sha256": digests.UNSEALED})
-    told = result.model_copy(update={"circumstances": sealed}).model_dump(mode="json")
-    return digests.seal((json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode())
+    data = result.model_copy(update={"circumstances": sealed}).model_dump(mode="json")
+    return digests.seal((json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def read(path: Path) -> Result:
     """Return the result in a file; an `InputError` names file, field and rule."""
     try:
-        found = Result.model_validate(json_text.read(path))
+        result = Result.model_validate(json_text.read(path))
     except ValidationError as error:
         raise InputError(one_line(str(path), error)) from None
-    digest = found.circumstances.sha256
+    digest = result.circumstances.sha256
     if digest is not None and not digests.is_intact(path.read_bytes(), digest):
-        again = leogym_command("leobench", "judge", found.entry.name, "--out", path.parent)
+        again = leogym_command("leobench", "judge", result.entry.name, "--out", path.parent)
         raise InputError(f"{path}: changed since it was written: delete it, and judge again: {again}")
-    circumstances = found.circumstances.model_copy(update={"sha256": None})
-    return found.model_copy(update={"circumstances": circumstances})
+    circumstances = result.circumstances.model_copy(update={"sha256": None})
+    return result.model_copy(update={"circumstances": circumstances})
 
 
 def read_all(folder: Path) -> list[Result]:
     """Return all results in a folder, best first."""
-    found = [read(path) for path in sorted(folder.glob("*.json"))]
-    return sorted(found, key=lambda one: (-one.score.value, one.entry.name))
+    results = [read(path) for path in sorted(folder.glob("*.json"))]
+    return sorted(results, key=lambda result: (-result.score.value, result.entry.name))

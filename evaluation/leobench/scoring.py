@@ -29,14 +29,14 @@ def values_of_run(
     rows = list(rows)
     means: dict[str, object] = dict(values)
     for name in METRICS:
-        found = [row.get(name) for row in rows]
+        measured = [row.get(name) for row in rows]
         # A power or a completion time counts only if every flow under test has one.
-        if found and all(value is not None for value in found):
-            means[name] = float(np.mean([float(value) for value in found if value is not None]))
+        if measured and all(value is not None for value in measured):
+            means[name] = float(np.mean([float(value) for value in measured if value is not None]))
     scored: dict[Part, float] = {}
     for part, expression in measures.items():
-        known = arithmetic.names(expression) <= means.keys()
-        scored[part] = min(1.0, max(0.0, arithmetic.evaluate(expression, means))) if known else 0.0
+        has_metrics = arithmetic.names(expression) <= means.keys()
+        scored[part] = min(1.0, max(0.0, arithmetic.evaluate(expression, means))) if has_metrics else 0.0
     return scored
 
 
@@ -51,11 +51,11 @@ def parts(values: Values) -> dict[Part, Interval]:
 
 def suites(values: Values) -> dict[str, dict[Part, float]]:
     """Return each part's aggregate in each suite."""
-    found: dict[str, dict[Part, float]] = {}
+    means: dict[str, dict[Part, float]] = {}
     for part in PARTS:
         for suite, its in values.get(part, {}).items():
-            found.setdefault(suite, {})[part] = float(_aggregate(part)(np.asarray(its, dtype=float)))
-    return found
+            means.setdefault(suite, {})[part] = float(_aggregate(part)(np.asarray(its, dtype=float)))
+    return means
 
 
 def score(values: Values) -> Interval:
@@ -69,18 +69,18 @@ def score(values: Values) -> Interval:
     sizes = [len(values[part]) for part in used]
 
     def measured(*samples: NDArray[np.float64]) -> NDArray[np.float64]:
-        found, at = [], 0
+        samples_by_part, at = [], 0
         for part, size in zip(used, sizes, strict=True):
-            found.append(_of_part(part)(*samples[at : at + size]))
+            samples_by_part.append(_of_part(part)(*samples[at : at + size]))
             at += size
-        return 100 * np.prod(found, axis=0) ** (1 / len(found))
+        return 100 * np.prod(samples_by_part, axis=0) ** (1 / len(samples_by_part))
 
     return stratified_interval(strata, measured, seed_of("leobench", "score"))
 
 
 def _of_part(part: Part) -> Callable[..., NDArray[np.float64]]:
     def measured(*samples: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.mean([_aggregate(part)(one) for one in samples], axis=0)
+        return np.mean([_aggregate(part)(draw) for draw in samples], axis=0)
 
     return measured
 

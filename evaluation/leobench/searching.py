@@ -38,8 +38,8 @@ def run(options: argparse.Namespace) -> int:
             raise InputError(f"--{name}: must be at least {least}")
     output_folder.require(options.out, "a training run")
     program = grammar.read(options.program)
-    found = version.load(options.version)
-    told = provenance.describe(seed=options.seed)
+    benchmark = version.load(options.version)
+    provenance_now = provenance.describe(seed=options.seed)
     start = evolving.numbers(program, np.zeros(len(program.numbers)))
     cost_us = checking.decision_us(program, files_of(program, start))
     if cost_us > options.decision_us:
@@ -49,12 +49,12 @@ def run(options: argparse.Namespace) -> int:
         )
     if (why := checking.fault(program, files_of(program, start))) is not None:
         raise InputError(f"{options.program}: program: at its start, {why}")
-    public = split.dev(found)
+    public = split.dev(benchmark)
     print(f"{program.operations} operations, {cost_us:.2f} us a decision", flush=True)
     if options.resume:
-        folder = RunFolder.open(options.out, told)
+        folder = RunFolder.open(options.out, provenance_now)
     else:
-        folder = RunFolder.create(options.out, grammar.as_yaml(program, start), told)
+        folder = RunFolder.create(options.out, grammar.as_yaml(program, start), provenance_now)
     evolution, state = evolving.started(program), {"steps": 0}
     if options.generations == 0:
         evolving.export(program, start, folder, 0)
@@ -68,9 +68,9 @@ def run(options: argparse.Namespace) -> int:
             begun_s = time.monotonic()
             candidates = evolving.drawn(evolution, options.seed, options.population)
             values, rejected, steps = _valued(
-                program, candidates, found, public, evolution.generation, options
+                program, candidates, benchmark, public, evolution.generation, options
             )
-            penalties = np.array([evolving.penalty(program, one) for one in candidates])
+            penalties = np.array([evolving.penalty(program, candidate) for candidate in candidates])
             evolution.learn(candidates, values - penalties)
             state["steps"] += steps
             row = {
@@ -93,7 +93,14 @@ def run(options: argparse.Namespace) -> int:
                 flush=True,
             )
         return _end(
-            program, start, evolving.numbers(program, evolution.mean), found, public, folder, state, options
+            program,
+            start,
+            evolving.numbers(program, evolution.mean),
+            benchmark,
+            public,
+            folder,
+            state,
+            options,
         )
 
 
@@ -101,19 +108,21 @@ def _end(
     program: Program,
     start: dict[str, float],
     last: dict[str, float],
-    found: Version,
+    benchmark: Version,
     public: Split,
     folder: RunFolder,
     state: Mapping[str, Any],
     options: argparse.Namespace,
 ) -> int:
     """Export the better of the start and the last generation's mean, judged on all of dev."""
-    entries = [(name, policy_of(program, one)) for name, one in (("start", start), ("found", last))]
+    entries = [(name, policy_of(program, values)) for name, values in (("start", start), ("found", last))]
     results = [
-        one.result
-        for one in judging.judge(entries, found, public, public.seed, jobs=options.jobs, ray=options.ray)
+        judgement.result
+        for judgement in judging.judge(
+            entries, benchmark, public, public.seed, jobs=options.jobs, ray=options.ray
+        )
     ]
-    scores = {one.entry.name: one.score.value for one in results}
+    scores = {result.entry.name: result.score.value for result in results}
     better = scores["found"] > scores["start"]
     evolving.export(program, last if better else start, folder, state["steps"])
     folder.write_summary({"dev": scores, "exported": "found" if better else "start", **state})
@@ -126,38 +135,38 @@ def _end(
 def _valued(
     program: Program,
     candidates: np.ndarray,
-    found: Version,
+    benchmark: Version,
     public: Split,
     generation: int,
     options: argparse.Namespace,
 ) -> tuple[np.ndarray, int, int]:
     """Return each candidate's value on the generation's runs, how many were rejected, and the decisions."""
-    made = [policy_of(program, evolving.numbers(program, one)) for one in candidates]
-    wrong = evolving.faults(program, [one.files for one in made])
-    fit = {f"candidate-{index}": one for index, one in enumerate(made) if wrong[index] is None}
-    values = np.full(len(made), evolving.REJECTED)
+    policies = [policy_of(program, evolving.numbers(program, candidate)) for candidate in candidates]
+    wrong = evolving.faults(program, [policy.files for policy in policies])
+    fit = {f"candidate-{index}": policy for index, policy in enumerate(policies) if wrong[index] is None}
+    values = np.full(len(policies), evolving.REJECTED)
     if not fit:
-        return values, len(made), 0
+        return values, len(policies), 0
     contestants = Contestants(list(fit), fit)
-    runs = chosen(judging.planned(found, public, contestants), options.runs, options.seed, generation)
+    runs = chosen(judging.planned(benchmark, public, contestants), options.runs, options.seed, generation)
     needed = inputs.gather(runs, public.traces, contestants)
     run_all = execute.run_on_ray if options.ray is not None else execute.run_here
     with closing(run_all(runs, needed, options.jobs, judging.outcome)) as finished:
-        outcomes = {one.run_id: outcome for one, outcome in finished}
-    known = {suite.name: values_of(suite) for suite in public.suites}
+        outcomes = {run.run_id: outcome for run, outcome in finished}
+    values_by_suite = {suite.name: values_of(suite) for suite in public.suites}
     for name in fit:
-        mine = [one for one in runs if one.scheme == name]
+        mine = [run for run in runs if run.scheme == name]
         by_part: dict[Part, dict[str, list[float]]] = {}
-        for one in mine:
-            measures = found.measures(one.suite)
+        for run in mine:
+            measures = benchmark.measures(run.suite)
             scored = scoring.values_of_run(
-                outcomes[one.run_id].rows, measures, known[one.suite][one.scenario.name]
+                outcomes[run.run_id].rows, measures, values_by_suite[run.suite][run.scenario.name]
             )
             for part, value in scored.items():
-                by_part.setdefault(part, {}).setdefault(one.suite, []).append(value)
+                by_part.setdefault(part, {}).setdefault(run.suite, []).append(value)
         values[int(name.rpartition("-")[2])] = worth(by_part)
-    steps = sum(round(one.scenario.duration_s * 1000 / program.interval_ms) for one in runs)
-    return values, len(made) - len(fit), steps
+    steps = sum(round(run.scenario.duration_s * 1000 / program.interval_ms) for run in runs)
+    return values, len(policies) - len(fit), steps
 
 
 def worth(by_part: Mapping[Part, Mapping[str, Sequence[float]]]) -> float:
@@ -165,19 +174,19 @@ def worth(by_part: Mapping[Part, Mapping[str, Sequence[float]]]) -> float:
 
     The score's aggregates leave out the extremes of many runs; a generation has few.
     """
-    means = [float(np.mean([np.mean(one) for one in suites.values()])) for suites in by_part.values()]
+    means = [float(np.mean([np.mean(values) for values in suites.values()])) for suites in by_part.values()]
     return 100 * math.exp(float(np.mean(np.log(np.maximum(means, LEAST)))))
 
 
 def chosen(runs: Sequence[Run], count: int, seed: int, generation: int) -> list[Run]:
     """Return the generation's runs, ``count`` scenarios of each suite: the same for all candidates."""
     rng = np.random.default_rng([seed, generation, 1])
-    kept = set()
-    for suite in dict.fromkeys(one.suite for one in runs):
-        keys = list(dict.fromkeys((one.scenario.name, one.repeat) for one in runs if one.suite == suite))
+    picked_runs = set()
+    for suite in dict.fromkeys(run.suite for run in runs):
+        keys = list(dict.fromkeys((run.scenario.name, run.repeat) for run in runs if run.suite == suite))
         picked = rng.choice(len(keys), min(count, len(keys)), replace=False)
-        kept |= {(suite, *keys[index]) for index in picked}
-    return [one for one in runs if (one.suite, one.scenario.name, one.repeat) in kept]
+        picked_runs |= {(suite, *keys[index]) for index in picked}
+    return [run for run in runs if (run.suite, run.scenario.name, run.repeat) in picked_runs]
 
 
 def files_of(program: Program, values: dict[str, float]) -> dict[str, bytes]:

@@ -48,27 +48,30 @@ def meet(
     out.mkdir(parents=True, exist_ok=True)
     for seed in seeds:
         chosen, scores = split.judge(version, seed), []
-        for one in judging.judge(
+        for judgement in judging.judge(
             entries, version, chosen, seed, jobs=jobs, ray=ray, earlier=out, resume=RESUME
         ):
-            if not one.kept:
-                write_atomically(out / one.result.file_name, encode(one.result))
-            scores.append(one.result.score)
+            if not judgement.is_earlier:
+                write_atomically(out / judgement.result.file_name, encode(judgement.result))
+            scores.append(judgement.result.score)
         first, second = scores
         yield Meeting(seed, first, second)
 
 
-def line(one: Meeting, names: Sequence[str]) -> str:
+def line(meeting: Meeting, names: Sequence[str]) -> str:
     """Return a row in Markdown."""
-    told = [
-        " ".join((value, f"[{interval}]")) for value, interval in (shown(one.first, 1), shown(one.second, 1))
+    texts = [
+        " ".join((value, f"[{interval}]"))
+        for value, interval in (shown(meeting.first, 1), shown(meeting.second, 1))
     ]
-    return f"| {one.seed} | {' | '.join(told)} | {names[one.winner]}{' (tie)' if one.tie else ''} |"
+    return (
+        f"| {meeting.seed} | {' | '.join(texts)} | {names[meeting.winner]}{' (tie)' if meeting.tie else ''} |"
+    )
 
 
-def verdict(found: Sequence[Meeting], names: Sequence[str]) -> str:
+def verdict(meetings: Sequence[Meeting], names: Sequence[str]) -> str:
     """Return how often the order was the same, and how often the intervals overlapped."""
-    wins = sum(one.winner for one in found)
-    winner, most = (1, wins) if wins > len(found) - wins else (0, len(found) - wins)
-    ties = sum(one.tie for one in found)
-    return f"{names[winner]} is ahead on {most} of {len(found)} seeds; the intervals overlap on {ties}"
+    wins = sum(meeting.winner for meeting in meetings)
+    winner, most = (1, wins) if wins > len(meetings) - wins else (0, len(meetings) - wins)
+    ties = sum(meeting.tie for meeting in meetings)
+    return f"{names[winner]} is ahead on {most} of {len(meetings)} seeds; the intervals overlap on {ties}"

@@ -47,9 +47,9 @@ def judge(version: Version, seed: int) -> Split:
     draw = int(rng.integers(2, 1 << 31))
     drawn = drawn_paths(version, rng)
     chosen = _with_paths(version, list(drawn), {"draw": draw})
-    named = [_without_paths(one, drawn) for one in chosen]
+    named = [_without_paths(suite, drawn) for suite in chosen]
     traces = inputs.load_traces(named) | drawn
-    used = {name for one in chosen for case in one.cases("cubic") for name in case.scenario.traces}
+    used = {name for suite in chosen for case in suite.cases("cubic") for name in case.scenario.traces}
     runs_seed = _number(version.name, seed, "runs")
     return Split("judge", runs_seed, chosen, {name: traces[name] for name in sorted(used)})
 
@@ -57,19 +57,19 @@ def judge(version: Version, seed: int) -> Split:
 def sample(version: Version) -> Split:
     """Return the part of the public split that the tiers beside the simulator run."""
     whole = dev(version)
-    by_name = {one.name: one for one in whole.suites}
-    chosen = tuple(_sampled(by_name[one.suite], one) for one in version.description.real)
-    used = {name for one in chosen for case in one.cases("cubic") for name in case.scenario.traces}
+    by_name = {suite.name: suite for suite in whole.suites}
+    chosen = tuple(_sampled(by_name[part.suite], part) for part in version.description.real)
+    used = {name for suite in chosen for case in suite.cases("cubic") for name in case.scenario.traces}
     return Split("dev", whole.seed, chosen, {name: whole.traces[name] for name in sorted(used)})
 
 
-def _sampled(suite: Suite, one: Sample) -> Suite:
-    spread = suite.spread if one.spread is None else [suite.spread[index] for index in one.spread]
+def _sampled(suite: Suite, sample: Sample) -> Suite:
+    spread = suite.spread if sample.spread is None else [suite.spread[index] for index in sample.spread]
     return suite.model_copy(
         update={
             "repeats": 1,
-            "parameters": {**suite.parameters, "duration_s": one.duration_s},
-            "grid": {name: one.grid.get(name, values) for name, values in suite.grid.items()},
+            "parameters": {**suite.parameters, "duration_s": sample.duration_s},
+            "grid": {name: sample.grid.get(name, values) for name, values in suite.grid.items()},
             "spread": spread,
         }
     )
@@ -78,21 +78,21 @@ def _sampled(suite: Suite, one: Sample) -> Suite:
 def drawn_paths(version: Version, rng: np.random.Generator) -> dict[str, LoadedTrace]:
     """Draw paths and build their traces, one process a core; return them by name."""
     rule = version.description.judge
-    found: dict[str, LoadedTrace] = {}
+    traces: dict[str, LoadedTrace] = {}
     for links, count, sites, constellations in (
         ("isl", rule.isl, rule.isl_cities, rule.isl_constellations),
         ("bent-pipe", rule.bent_pipe, rule.bent_pipe_cities, rule.bent_pipe_constellations),
     ):
-        wanted = len(found) + count
-        while len(found) < wanted:
+        wanted = len(traces) + count
+        while len(traces) < wanted:
             specs: dict[str, PathSpec] = {}
-            while len(specs) < wanted - len(found):
-                one = _drawn(version, rng, links, sites, constellations)
-                if one.name not in found:
-                    specs.setdefault(one.name, one)
+            while len(specs) < wanted - len(traces):
+                spec = _drawn(version, rng, links, sites, constellations)
+                if spec.name not in traces:
+                    specs.setdefault(spec.name, spec)
             built = zip(specs, _all_built(list(specs.values())), strict=True)
-            found |= {name: trace for name, trace in built if trace is not None}
-    return found
+            traces |= {name: trace for name, trace in built if trace is not None}
+    return traces
 
 
 def _drawn(
@@ -140,28 +140,28 @@ def _built(spec: PathSpec, path: Path) -> LoadedTrace | None:
 
 
 def _with_paths(version: Version, paths: list[str], parameters: dict[str, int]) -> tuple[Suite, ...]:
-    found = []
-    for one, measured in zip(version.suites, version.description.suites, strict=True):
-        changed = {name: value for name, value in parameters.items() if name in one.parameters}
-        update: dict[str, object] = {"parameters": {**one.parameters, **changed}}
-        if "path" in one.grid:
+    suites = []
+    for suite, measured in zip(version.suites, version.description.suites, strict=True):
+        changed = {name: value for name, value in parameters.items() if name in suite.parameters}
+        update: dict[str, object] = {"parameters": {**suite.parameters, **changed}}
+        if "path" in suite.grid:
             # Suites that are not about paths take one of the same links for each that they name.
-            named = [str(name) for name in one.grid["path"]]
+            named = [str(name) for name in suite.grid["path"]]
             chosen = paths if measured.paths else _alike(named, paths) if parameters else None
-            update |= {"grid": {**one.grid, "path": chosen}} if chosen is not None else {}
-        found.append(one.model_copy(update=update))
-    return tuple(found)
+            update |= {"grid": {**suite.grid, "path": chosen}} if chosen is not None else {}
+        suites.append(suite.model_copy(update=update))
+    return tuple(suites)
 
 
 def _alike(named: Sequence[str], drawn: Sequence[str]) -> list[str]:
     """Return a drawn path for each named one, of the same kind of links."""
-    left = list(drawn)
-    found = []
+    unused = list(drawn)
+    chosen = []
     for name in named:
-        one = next(path for path in left if ("-bp" in path) == ("-bp" in name))
-        left.remove(one)
-        found.append(one)
-    return found
+        path_name = next(path for path in unused if ("-bp" in path) == ("-bp" in name))
+        unused.remove(path_name)
+        chosen.append(path_name)
+    return chosen
 
 
 def _without_paths(suite: Suite, drawn: dict[str, LoadedTrace]) -> Suite:

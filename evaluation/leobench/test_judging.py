@@ -198,10 +198,10 @@ def test_keep_takes_a_result_that_this_build_would_give_again_and_no_other(
     path = tmp_path / first.result.file_name
     path.write_bytes(encode(first.result))
     again = judged(1)
-    assert (first.kept, again.kept) == (False, True)
+    assert (first.is_earlier, again.is_earlier) == (False, True)
     assert again.result == first.result
-    assert not judged(2).kept
+    assert not judged(2).is_earlier
     monkeypatch.setattr(judging, "_core", lambda: "0" * 64)
-    assert not judged(1).kept
+    assert not judged(1).is_earlier
     path.write_text("{}")
-    assert not judged(1).kept
+    assert not judged(1).is_earlier

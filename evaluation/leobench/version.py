@@ -97,9 +97,9 @@ class Description(Strict):
 
     @model_validator(mode="after")
     def _parts(self) -> Description:
-        if missing := [part for part in PARTS if not any(part in one.measures for one in self.suites)]:
+        if missing := [part for part in PARTS if not any(part in suite.measures for suite in self.suites)]:
             raise ValueError(f"suites: none measures {missing[0]}")
-        sampled = [one.suite for one in self.real]
+        sampled = [part.suite for part in self.real]
         if twice := [name for name in sampled if sampled.count(name) > 1]:
             raise ValueError(f"real: two samples are of {twice[0]}")
         return self
@@ -132,7 +132,7 @@ class Version:
     @cached_property
     def files(self) -> dict[str, str]:
         """SHA-256 of each file that defines the version, by name."""
-        names = ["version.yaml", *(one.file for one in self.description.suites)]
+        names = ["version.yaml", *(measured.file for measured in self.description.suites)]
         return {name: hashlib.sha256((self.folder / name).read_bytes()).hexdigest() for name in names}
 
     @property
@@ -143,7 +143,7 @@ class Version:
     def measures(self, suite: str) -> dict[Part, str]:
         """Return the expressions of the suite ``suite`` by part."""
         pairs = zip(self.suites, self.description.suites, strict=True)
-        return next(measured.measures for one, measured in pairs if one.name == suite)
+        return next(measured.measures for suite_read, measured in pairs if suite_read.name == suite)
 
 
 def names() -> list[str]:
@@ -161,14 +161,16 @@ def load(name: str | Path) -> Version:
     if not (folder / "version.yaml").is_file():
         raise InputError(f"leobench: {name}: no such version {suggest_names(str(name), names())}")
     description = _parsed(folder / "version.yaml")
-    found = tuple(suites.load(str(folder / one.file)) for one in description.suites)
-    for one, measured in zip(found, description.suites, strict=True):
-        _check(one, measured, folder / "version.yaml")
-    if twice := {one.name for one in found if [each.name for each in found].count(one.name) > 1}:
+    suites_read = tuple(suites.load(str(folder / suite.file)) for suite in description.suites)
+    for suite, measured in zip(suites_read, description.suites, strict=True):
+        _check(suite, measured, folder / "version.yaml")
+    if twice := {
+        suite.name for suite in suites_read if [each.name for each in suites_read].count(suite.name) > 1
+    }:
         raise InputError(f"{folder / 'version.yaml'}: suites: two are called {min(twice)}")
     for index, sample in enumerate(description.real):
-        _check_sample(sample, description, found, f"{folder / 'version.yaml'}: real.{index}")
-    return Version(folder, description, found)
+        _check_sample(sample, description, suites_read, f"{folder / 'version.yaml'}: real.{index}")
+    return Version(folder, description, suites_read)
 
 
 def values_of(suite: Suite) -> dict[str, dict[str, Any]]:
@@ -183,28 +185,28 @@ def _parsed(path: Path) -> Description:
         raise InputError(one_line(str(path), error)) from None
 
 
-def _check_sample(sample: Sample, description: Description, found: Sequence[Suite], where: str) -> None:
-    index = next((index for index, one in enumerate(found) if one.name == sample.suite), None)
+def _check_sample(sample: Sample, description: Description, suites_read: Sequence[Suite], where: str) -> None:
+    index = next((index for index, suite in enumerate(suites_read) if suite.name == sample.suite), None)
     if index is None:
         raise InputError(f"{where}.suite: {sample.suite} is no suite of this version")
-    suite = found[index]
+    suite = suites_read[index]
     grid = {**suite.grid, **({"path": description.paths} if description.suites[index].paths else {})}
     if "duration_s" not in suite.parameters:
         raise InputError(f"{where}.duration_s: {sample.suite} has no parameter duration_s")
     for key, values in sample.grid.items():
         if not set(values) <= set(grid.get(key, ())):
             raise InputError(f"{where}.grid.{key}: {sample.suite} has not all of these values")
-    if any(not 0 <= one < len(suite.spread) for one in sample.spread or ()):
+    if any(not 0 <= index < len(suite.spread) for index in sample.spread or ()):
         raise InputError(f"{where}.spread: {sample.suite} has {len(suite.spread)} cases")
 
 
 def _check(suite: Suite, measured: Measured, path: Path) -> None:
     if measured.paths and "path" not in suite.grid:
         raise InputError(f"{path}: suites: {measured.file}: has no grid key path for the version's paths")
-    known = {*METRICS, *next(iter(values_of(suite).values()))}
+    metric_names = {*METRICS, *next(iter(values_of(suite).values()))}
     for part, expression in measured.measures.items():
         try:
-            unknown = sorted(arithmetic.names(expression) - known)
+            unknown = sorted(arithmetic.names(expression) - metric_names)
         except ValueError as error:
             raise InputError(f"{path}: suites: {measured.file}: {part}: {error}") from None
         if unknown:
