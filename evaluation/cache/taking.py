@@ -44,12 +44,12 @@ class Taking:
             return rows
         keep_series = self._keeps_series(run)
         begun_s = time.monotonic()
-        taken = self._store.take(run, parts, keep_series=keep_series)
-        if self._folder is not None and not isinstance(taken, Reason):
+        rows_or_reason = self._store.take(run, parts, keep_series=keep_series)
+        if self._folder is not None and not isinstance(rows_or_reason, Reason):
             series = self._store.series_files(run) if keep_series else {}
-            self._folder.put(self._names(run)[0], taken, series)
+            self._folder.put(self._names(run)[0], rows_or_reason, series)
         self._seconds[run.run_id] = time.monotonic() - begun_s
-        return taken
+        return rows_or_reason
 
     def seconds(self, run: Run) -> float | None:
         """Return how long a finished run took; None for a cache hit."""

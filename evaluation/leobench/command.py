@@ -30,13 +30,13 @@ RUN_BYTES = 32_000_000
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line's parser."""
-    made = OneLineParser(
+    parser = OneLineParser(
         prog=PROGRAM,
         description="Judge entries by LeoBench and write one JSON file for each: see docs/leobench.md.",
         examples=EXAMPLES,
     )
-    add_to(made)
-    return made
+    add_to(parser)
+    return parser
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

@@ -28,16 +28,16 @@ _FOLDERS = re.compile(r"(?<![\w.~/-])~?/(?:[\w.@+-]+/)*(?=[\w.@+-])")
 
 
 def entrants(
-    texts: Sequence[str], version: Version, known: Collection[str] | None = None
+    texts: Sequence[str], version: Version, schemes: Collection[str] | None = None
 ) -> tuple[list[Named], list[str]]:
     """Return all entries, and the members of groups that are left out because the tier does not run them.
 
     Args:
         texts: ``[NAME=]ENTRY`` or one of `GROUPS`, which adds its members that are not named elsewhere.
         version: has the limits of programs.
-        known: the schemes that the tier runs without a policy; by default the simulator's.
+        schemes: the schemes that the tier runs without a policy; by default the simulator's.
     """
-    runnable = Simulator.schemes() if known is None else known
+    runnable = Simulator.schemes() if schemes is None else schemes
     names = {text.partition("=")[0] for text in texts}
     entries: list[Named] = []
     left_out: list[str] = []
@@ -53,7 +53,7 @@ def entrants(
     return entries, left_out
 
 
-def entrant(text: str, version: Version, known: Collection[str] | None = None) -> Named:
+def entrant(text: str, version: Version, schemes: Collection[str] | None = None) -> Named:
     """Return the name and, unless it is a classic scheme, the policy or program of ``[NAME=]ENTRY``.
 
     An entry is a scheme's name, a policy folder, ``FILE.py:Class`` or ``FILE.so``.
@@ -64,7 +64,7 @@ def entrant(text: str, version: Version, known: Collection[str] | None = None) -
     name, equals, path = text.partition("=")
     if not equals:
         path = text
-    runnable, ours = Simulator.schemes() if known is None else list(known), shipped()
+    runnable, ours = Simulator.schemes() if schemes is None else list(schemes), shipped()
     if not equals and (text in runnable or text in ours):
         return text, load_policy(ours[text]) if text in ours and text not in runnable else None
     if process.is_program(path):
