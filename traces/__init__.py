@@ -11,7 +11,7 @@ __all__ = ["load", "load_all", "sha256"]
 
 
 def _repr_html_(trace: leosim.PathTrace) -> str:
-    """Return a card for notebooks: what the trace is, delay, capacity, handovers and a map."""
+    """Return a card for notebooks: sites, delay, capacity, handovers and a map."""
     from leogym.traces.plot.card import trace_card  # here, because few traces are looked at in a notebook
 
     return trace_card(trace)

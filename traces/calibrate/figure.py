@@ -1,4 +1,4 @@
-"""The picture of a calibration: data beside the model, before and after."""
+"""The picture of a calibration: data and the model, before and after."""
 
 from __future__ import annotations
 

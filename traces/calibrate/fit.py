@@ -1,7 +1,7 @@
-"""Fit a terminal's parameters to what was observed.
+"""Fit a terminal's parameters to observations.
 
-A parameter starts at what the data show. The model with it is then measured as the data were, and the
-parameter moves by what is still between them, a few times over (indirect inference: Gourieroux, Monfort and
+A parameter starts at its value in the data. The model with it is then measured as the data were, and the
+parameter moves by the difference between them, a few times over (indirect inference: Gourieroux, Monfort and
 Renault, 1993). So what measuring does to a value, such as bins, a wait for the next burst or a maximum over
 some probes, is the same on both sides.
 """
@@ -150,7 +150,7 @@ def _probabilities(table: _Table, data: Observed) -> Floats:
 def _statistics(
     data: Observed, tables: list[_Table], like: Sequence[Measured], wanted: dict[str, Floats] | None = None
 ) -> dict[str, Floats]:
-    """Return what the data show of each field: values of tables, correlations, shares and losses."""
+    """Return each field's statistics in the data: values of tables, correlations, shares and losses."""
     statistics: dict[str, Floats] = {}
     for table in tables:
         sample = data.samples.get(table.sample)
@@ -193,7 +193,7 @@ def _burst_ms(seen_ms: Floats, like: Sequence[Measured]) -> Floats:
 
 
 def _drawn_statistics(model: Observed, wanted: dict[str, Floats]) -> dict[str, Floats]:
-    """Return what the model's own values of a slot show; what was seen of them has the same noise."""
+    """Return statistics of the model's own values of a slot, with the noise of the measured ones."""
     statistics: dict[str, Floats] = {}
     for field, sample in model.drawn.items():
         if field in wanted:
@@ -207,7 +207,7 @@ def _drawn_statistics(model: Observed, wanted: dict[str, Floats]) -> dict[str, F
 
 
 def _moved(name: str, drawn: Floats, value: Floats, wanted: Floats, simulated: Floats, step: float) -> Floats:
-    """Return a field's next value, from what was wanted and seen with the model's own values ``drawn``."""
+    """Return a field's next value, from the wanted and simulated statistics and the model's values ``drawn``."""
     if name == "frames.apart":
         # Shares move by ratios, so none falls below 0.
         ratio = np.where(simulated > 0, wanted / np.maximum(simulated, 1e-9), 1.0)
@@ -257,7 +257,7 @@ def _terminal(
 def _errors(
     data: Observed, tables: list[_Table], like: Sequence[Measured], wanted: dict[str, Floats]
 ) -> dict[str, Floats]:
-    """Return standard errors of what the data show: the spread over slots drawn with replacement."""
+    """Return standard errors of the data's statistics: the spread over slots drawn with replacement."""
     rng = np.random.default_rng(0)
     present = np.unique(np.concatenate([sample.slot for sample in data.samples.values()]))
     draws: dict[str, list[Floats]] = {name: [] for name in wanted}

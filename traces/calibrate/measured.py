@@ -1,4 +1,4 @@
-"""What probes and a saturating flow show of a path: of an imported path trace, and of the model's.
+"""Measurements of a path by probes and a saturating flow: of an imported path trace, and of the model's.
 
 An imported trace's delay is what probes measured, waits included. A computed trace's delay is propagation: a
 small probe also waits until there is capacity, both ways. So both are looked at as probes see them.
@@ -66,7 +66,7 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured on a path. Whatever was not is None."""
+    """Measurements of a path; None where there is none."""
 
     name: str
     period_ns: int
@@ -125,7 +125,7 @@ def load(name_or_file: str, reattach_s: float | None = None, phase_s: float | No
 
 
 def of_series(series: Series, grid: Grid, about: dict[str, Any], name: str) -> Measured:
-    """Return what a path trace's rows show; ``about`` is its metadata."""
+    """Return the measurements in a path trace's rows; ``about`` is its metadata."""
     model = about.get("capacity")
     at = about.get("terminal_at", model.get("terminal_at") if isinstance(model, dict) else None)
     forward, backward = (

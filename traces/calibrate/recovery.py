@@ -1,8 +1,8 @@
-"""How well `fit` finds parameters that are known: its bias, and what is the length of the data.
+"""How well `fit` recovers known parameters: its bias, and the error by the length of the data.
 
-Data are made from known parameters several times over, and fitted. What all fits have in common, beside the
-truth, is the estimator's bias. What differs from fit to fit is the sample's, and shrinks with the root of its
-length, so that it tells how much data brings an error below a wanted one.
+Data are made from known parameters several times over, and fitted. The difference between the mean fit and the
+truth is the estimator's bias. The spread of the fits shrinks with the root of the data's length. So it gives the
+length of data for an error below a wanted error.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def known() -> Terminal:
 
 
 def data(truth: Terminal, slots: int, seed: int) -> Measured:
-    """Return what is measured on a path of the model."""
+    """Return the measurements of a path of the model."""
     grid = Grid(PERIOD_S * NS_PER_S)
     series = made(Starlink(grid, seed, truth, with_base=True), slots + 1)
     return of_series(series, grid, _DRAWN, "known")

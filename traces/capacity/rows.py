@@ -69,7 +69,7 @@ class Overlay:
 
 
 class _Before:
-    """What the rows so far leave behind in one direction."""
+    """The state of one direction after the rows so far."""
 
     def __init__(self) -> None:
         self._arrival_ns = 0

@@ -1,4 +1,4 @@
-"""Export path traces as folders in other tools' formats, with a sidecar of what a format cannot express."""
+"""Export path traces as folders of other tools, with a sidecar for values that a format cannot express."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What a format's module declares: the format's name and help, its options, its reader and its writer."""
+"""The declaration of a format in its module: name and help, its options, its reader and its writer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ PROBE_OPTIONS = ("terminal_at", "uplink", "downlink", "capacity_mbps", "bin_ms",
 
 @dataclass(frozen=True)
 class Options:
-    """Options of an import, for what the file does not state."""
+    """Options of an import, for values that the file does not state."""
 
     uplink: Path | None = None
     downlink: Path | None = None
@@ -42,7 +42,7 @@ class Fault:
 
 @dataclass
 class Import:
-    """An import under way: the file and its options, and what the reader reports besides the rows."""
+    """An import under way: the file and its options, and the reader's report besides the rows."""
 
     path: Path
     options: Options
@@ -57,7 +57,7 @@ class Import:
 
 @dataclass
 class Export:
-    """An export under way: rows, their source for messages, and what the writer reports of the folder."""
+    """An export under way: rows, their source for messages, and the writer's report on the folder."""
 
     series: Series
     source: str

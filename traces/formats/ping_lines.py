@@ -1,4 +1,4 @@
-"""What a line of Linux's ``ping -D`` says, in any language of iputils.
+"""Parse a line of Linux's ``ping -D`` in any language of iputils.
 
 Answers are ``[SECONDS] 64 bytes from HOST: icmp_seq=N ttl=63 time=60.6 ms``, with the time of the answer in
 brackets. Other languages translate the words, but not ``icmp_seq`` and ``ttl``; some builds write a decimal
@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 
 class Kind(Enum):
-    """What a line is about."""
+    """The subject of a line."""
 
     ANSWER = auto()  # with an RTT
     UNTIMED = auto()  # an answer without one
@@ -56,7 +56,7 @@ _OTHER = re.compile(
 
 
 def parse(text: str) -> Line:
-    """Return what a line without spaces around says."""
+    """Parse a line without spaces around."""
     dated = _DATED.match(text)
     if dated is None:
         return _undated(text.removeprefix("^C").strip())

@@ -32,7 +32,7 @@ _SECOND_RUN = "another run of ping begins: import each run on its own"
 
 @dataclass
 class _Log:
-    """What the lines tell about probes, in their order."""
+    """The lines about probes, in their order."""
 
     sequence: list[int] = field(default_factory=list)  # as written
     at_ns: list[int] = field(default_factory=list)

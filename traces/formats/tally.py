@@ -1,4 +1,4 @@
-"""What a reader leaves out of a file or takes as unknown, counted by kind in one line for the user."""
+"""Counts of samples that a reader leaves out or takes as unknown, by kind in one line for the user."""
 
 _SINGULAR = {"have": "has", "are": "is", "were": "was", "warn": "warns"}
 """Verbs that kinds begin with, and their form after 1."""
@@ -11,7 +11,7 @@ class Tally:
     """
 
     def __init__(self, samples: str = "samples") -> None:
-        """Name what the reader counts, in the plural: ``samples``, ``probes`` or ``rows``."""
+        """Name the reader's samples, in the plural: ``samples``, ``probes`` or ``rows``."""
         self._samples = samples
         self._counts: dict[str, int] = {}
         self._lines: dict[str, int] = {}

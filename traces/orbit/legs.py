@@ -28,7 +28,7 @@ def measured_km(position_km: Floats, delays: Delays) -> Floats:
 def legs_km(position_km: Floats, in_space: NDArray[np.bool_], delays: Delays) -> Floats:
     """Return the lengths of a chain's legs, shape (times, nodes - 1).
 
-    Positions are Earth-fixed, (times, nodes, 3); ``in_space`` tells which nodes are satellites, (nodes,).
+    Positions are Earth-fixed, (times, nodes, 3); ``in_space`` marks the satellites, (nodes,).
     """
     straight = np.linalg.norm(np.diff(position_km, axis=1), axis=2)
     if delays != FLAT:

@@ -70,7 +70,7 @@ def cities() -> dict[str, Site]:
 
 @cache
 def _by_text() -> tuple[dict[str, list[City]], ...]:
-    """Return the cities by what they may be called; an earlier mapping wins."""
+    """Return the cities by their possible names; an earlier mapping wins."""
     keys: dict[str, list[City]] = {}
     cities_by_name: dict[str, list[City]] = {}
     cities_by_alias: dict[str, list[City]] = {}

@@ -1,4 +1,4 @@
-"""The digest of a cached path trace, in a file beside it that also names the trace."""
+"""The digest of a cached path trace, in a file next to it that also names the trace."""
 
 from pathlib import Path
 
@@ -10,12 +10,12 @@ MISSING = "missing"
 
 
 def write(path: Path) -> None:
-    """Write ``FILE.sha256`` beside the trace at ``path``, in ``sha256sum``'s format."""
+    """Write ``FILE.sha256`` next to the trace at ``path``, in ``sha256sum``'s format."""
     write_atomically(_beside(path), _line(path).encode())
 
 
 def fault(path: Path) -> str | None:
-    """Return what is wrong with the cached trace at ``path``, `MISSING` or a damage; None if it is intact."""
+    """Return the fault of the cached trace at ``path``, `MISSING` or a damage; None if it is intact."""
     if not path.is_file():
         return MISSING
     if not _beside(path).is_file():

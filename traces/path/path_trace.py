@@ -219,7 +219,7 @@ def write(
 
 @contextmanager
 def _temporary(out: Path, part: str) -> Iterator[IO[str]]:
-    """Open a temporary file beside ``out``, and delete it afterwards unless it was renamed."""
+    """Open a temporary file next to ``out``, and delete it afterwards unless it was renamed."""
     path = out.with_name(f".{out.name}.{os.getpid()}.{part}.tmp")
     try:
         with path.open("w+", encoding="utf-8", newline="\n") as file:
