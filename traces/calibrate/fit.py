@@ -207,7 +207,7 @@ def _drawn_statistics(model: Observed, wanted: dict[str, Floats]) -> dict[str, F
 
 
 def _moved(name: str, drawn: Floats, value: Floats, wanted: Floats, simulated: Floats, step: float) -> Floats:
-    """Return a field's next value, from the wanted and simulated statistics and the model's values ``drawn``."""
+    """Return a field's next value from wanted and simulated statistics and the model's values ``drawn``."""
     if name == "frames.apart":
         # Shares move by ratios, so none falls below 0.
         ratio = np.where(simulated > 0, wanted / np.maximum(simulated, 1e-9), 1.0)

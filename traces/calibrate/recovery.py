@@ -1,8 +1,8 @@
 """How well `fit` recovers known parameters: its bias, and the error by the length of the data.
 
-Data are made from known parameters several times over, and fitted. The difference between the mean fit and the
-truth is the estimator's bias. The spread of the fits shrinks with the root of the data's length. So it gives the
-length of data for an error below a wanted error.
+Data are made from known parameters several times over, and fitted. The difference between the mean fit and
+the truth is the estimator's bias. The spread of the fits shrinks with the root of the data's length. So it
+gives the length of data for an error below a wanted error.
 """
 
 from __future__ import annotations
