@@ -1,5 +1,6 @@
 """Policies of RLlib's algorithms with several flows."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +47,8 @@ def test_the_result_of_get_module_without_a_name_is_refused_with_the_call_to_mak
 @pytest.mark.xdist_group("ray")
 def test_the_example_with_three_flows_saves_their_policy(tmp_path: Path) -> None:
     command = [sys.executable, str(EXAMPLE), "100", str(tmp_path / "policy")]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    patient = {**os.environ, "RAY_raylet_start_wait_time_s": "300"}  # other tests may hold the cores
+    done = subprocess.run(command, cwd=tmp_path, env=patient, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     policy = leosim.Policy.load(done.stdout.splitlines()[-1])
     assert (policy.spec, policy.interval_ms) == ("astraea", 30.0)
