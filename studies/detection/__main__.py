@@ -41,21 +41,25 @@ def parsed(arguments: Sequence[str] | None) -> tuple[Settings, int, Path]:
     parser.add_argument("--seed", type=int, default=usual.seed, metavar="N", help="default %(default)s")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="threads, default %(default)s")
     parser.add_argument("--out", type=as_folder, default=output_folder.RUNS / "detection", metavar="DIR")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     for name, ok, rule in (
-        ("--repeats", 1 <= given.repeats <= 10_000, "must be within 1 and 10000"),
-        ("--window", 0 <= given.window <= 60, "must be within 0 and 60"),
+        ("--repeats", 1 <= options.repeats <= 10_000, "must be within 1 and 10000"),
+        ("--window", 0 <= options.window <= 60, "must be within 0 and 60"),
         (
             "--duration",
-            BEGIN_S + given.window < given.duration <= 86_400,
+            BEGIN_S + options.window < options.duration <= 86_400,
             "must be above --window + 5 and at most 86400",
         ),
-        ("--seed", 0 <= given.seed < 2**63, "must be within 0 and 2^63"),
-        ("--jobs", 1 <= given.jobs <= 1024, "must be within 1 and 1024"),
+        ("--seed", 0 <= options.seed < 2**63, "must be within 0 and 2^63"),
+        ("--jobs", 1 <= options.jobs <= 1024, "must be within 1 and 1024"),
     ):
         if not ok:
             raise InputError(f"{parser.prog}: {name}: {rule}")
-    return Settings(given.repeats, given.duration, given.window, given.seed), given.jobs, given.out
+    return (
+        Settings(options.repeats, options.duration, options.window, options.seed),
+        options.jobs,
+        options.out,
+    )
 
 
 @reports_input_errors

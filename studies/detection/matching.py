@@ -26,18 +26,18 @@ def matched(found_s: Sequence[float], true_s: Sequence[float], window_s: float) 
     Returns:
         Index pairs of detection and change, sorted.
     """
-    found, true = np.asarray(found_s, dtype=float), np.asarray(true_s, dtype=float)
+    detected, true = np.asarray(found_s, dtype=float), np.asarray(true_s, dtype=float)
     # The best of each two prefixes: pairs (negative: more is better) and the sum of their distances.
-    best: list[list[tuple[int, float]]] = [[(0, 0.0)] * (len(true) + 1) for _ in range(len(found) + 1)]
-    for i in range(1, len(found) + 1):
+    best: list[list[tuple[int, float]]] = [[(0, 0.0)] * (len(true) + 1) for _ in range(len(detected) + 1)]
+    for i in range(1, len(detected) + 1):
         for j in range(1, len(true) + 1):
             best[i][j] = min(best[i - 1][j], best[i][j - 1])
-            apart = abs(float(found[i - 1] - true[j - 1]))
+            apart = abs(float(detected[i - 1] - true[j - 1]))
             if apart <= window_s:
                 pairs, distance = best[i - 1][j - 1]
                 best[i][j] = min(best[i][j], (pairs - 1, distance + apart))
     pairs = []
-    i, j = len(found), len(true)
+    i, j = len(detected), len(true)
     while i and j:
         if best[i][j] == best[i - 1][j]:
             i -= 1
@@ -84,15 +84,15 @@ def score(
     """
     begin_s, end_s = counted_s
     pairs = matched(found_s, true_s, window_s)
-    found = [begin_s <= time_s < end_s for time_s in found_s]
+    counted_detections = [begin_s <= time_s < end_s for time_s in found_s]
     true = [begin_s <= time_s < end_s for time_s in true_s]
     stepped = [counted and step for counted, step in zip(true, steps, strict=True)]
-    hits, told = {i for i, _ in pairs}, {j for _, j in pairs}
+    hits, matched_changes = {i for i, _ in pairs}, {j for _, j in pairs}
     lags_s = [found_s[i] - true_s[j] for i, j in pairs if true[j]]
     return Score(
-        precision=_share([i in hits for i, counted in enumerate(found) if counted]),
-        recall=_share([j in told for j, counted in enumerate(true) if counted]),
-        recall_of_steps=_share([j in told for j, counted in enumerate(stepped) if counted]),
+        precision=_share([i in hits for i, counted in enumerate(counted_detections) if counted]),
+        recall=_share([j in matched_changes for j, counted in enumerate(true) if counted]),
+        recall_of_steps=_share([j in matched_changes for j, counted in enumerate(stepped) if counted]),
         lag_s=median(lags_s) if lags_s else None,
     )
 

@@ -31,27 +31,27 @@ class Row:
 def summarized(scores: Sequence[Scored]) -> list[Row]:
     """Return means over repeats with 95 % intervals, bootstrapped as those of ``summary.csv``."""
     groups: dict[tuple[str, str, float | None], list[Scored]] = {}
-    for one in scores:
-        groups.setdefault((one.group, one.detector, one.error_s), []).append(one)
+    for scored in scores:
+        groups.setdefault((scored.group, scored.detector, scored.error_s), []).append(scored)
     order = {key: rank for rank, key in enumerate(dict.fromkeys((key[0], key[1]) for key in groups))}
     rows = [Row(*key, _intervals(key, runs)) for key, runs in groups.items()]
     return sorted(rows, key=lambda row: (order[row.group, row.detector], row.error_s or 0.0))
 
 
 def _intervals(key: tuple[object, ...], runs: Sequence[Scored]) -> dict[str, Interval]:
-    values = {name: [_value(one, name) for one in runs] for name in METRICS}
+    values = {name: [_value(scored, name) for scored in runs] for name in METRICS}
     there = {name: [value for value in column if value is not None] for name, column in values.items()}
-    found: dict[str, Interval] = {}
+    metrics: dict[str, Interval] = {}
     # One bootstrap serves all metrics of the same runs.
     for n in sorted({len(column) for column in there.values()} - {0}):
         alike = [name for name in METRICS if len(there[name]) == n]
         seed = seed_of("detection", *map(str, key))
-        found |= zip(alike, intervals([there[name] for name in alike], seed), strict=True)
-    return found
+        metrics |= zip(alike, intervals([there[name] for name in alike], seed), strict=True)
+    return metrics
 
 
-def _value(one: Scored, metric: str) -> float | None:
-    return one.power if metric == "power" else getattr(one.score, metric)
+def _value(scored: Scored, metric: str) -> float | None:
+    return scored.power if metric == "power" else getattr(scored.score, metric)
 
 
 def as_csv(rows: Sequence[Row]) -> str:
@@ -60,10 +60,13 @@ def as_csv(rows: Sequence[Row]) -> str:
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["paths", "detector", "hint_error_s", "metric", "mean", "ci_low", "ci_high", "n"])
     for row in rows:
-        for name, one in row.metrics.items():
-            ends = ["" if value != value else f"{value:.6g}" for value in (one.mean, one.low, one.high)]
+        for name, interval in row.metrics.items():
+            ends = [
+                "" if value != value else f"{value:.6g}"
+                for value in (interval.mean, interval.low, interval.high)
+            ]
             error = "" if row.error_s is None else f"{row.error_s:g}"
-            table.writerow([row.group, row.detector, error, name, *ends, one.n])
+            table.writerow([row.group, row.detector, error, name, *ends, interval.n])
     return text.getvalue()
 
 
@@ -72,10 +75,14 @@ def _cells(row: Row) -> list[str]:
     return [row.group, row.detector, error, *(_text(row.metrics.get(name)) for name in METRICS)]
 
 
-def _text(one: Interval | None) -> str:
-    if one is None:
+def _text(interval: Interval | None) -> str:
+    if interval is None:
         return "–"
-    return f"{one.mean:.2f}" if one.low != one.low else f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]"
+    return (
+        f"{interval.mean:.2f}"
+        if interval.low != interval.low
+        else f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+    )
 
 
 def as_table(rows: Sequence[Row]) -> Table:

@@ -86,14 +86,14 @@ class Phase:
 
 
 def scores(
-    settings: Settings, jobs: int = 1, told: Callable[[float], None] = lambda repeats: None
+    settings: Settings, jobs: int = 1, advance: Callable[[float], None] = lambda repeats: None
 ) -> tuple[list[Scored], dict[str, str]]:
     """Run all detectors over all phases and hints.
 
     Args:
         settings: of the scoring.
         jobs: threads of the simulator; the result does not depend on it.
-        told: is called with 1 after each repeat on each group of `PATHS`.
+        advance: is called with 1 after each repeat on each group of `PATHS`.
 
     Returns:
         The scores, and the SHA-256 of each path trace by its name.
@@ -103,13 +103,13 @@ def scores(
     def load(name: str) -> AnnouncedPath:
         return loaded[name] if name in loaded else loaded.setdefault(name, AnnouncedPath.load(name))
 
-    found: list[Scored] = []
+    scored: list[Scored] = []
     for group in PATHS:
         for repeat in range(settings.repeats):
             phase = Phase.drawn(settings, group, repeat, lambda name: load(name).period_s)
-            found += _of_phase(settings, phase, load(phase.path), jobs)
-            told(1)
-    return found, {name: hashlib.sha256(path.csv).hexdigest() for name, path in loaded.items()}
+            scored += _of_phase(settings, phase, load(phase.path), jobs)
+            advance(1)
+    return scored, {name: hashlib.sha256(path.csv).hexdigest() for name, path in loaded.items()}
 
 
 def _of_phase(settings: Settings, phase: Phase, path: AnnouncedPath, jobs: int) -> Iterator[Scored]:
@@ -117,15 +117,15 @@ def _of_phase(settings: Settings, phase: Phase, path: AnnouncedPath, jobs: int) 
     changes = path.changes(phase.offset_s, -margin_s, settings.duration_s + margin_s)
     steps = [step_ms >= STEP_MS for step_ms in changes.step_ms]
     for error_s in ERRORS_S:
-        riding = [one for one in DETECTORS if one.announced or not error_s]
+        riding = [detector for detector in DETECTORS if detector.announced or not error_s]
         logs = leosim.run(
-            [phase.scenario(settings, one) for one in riding],
+            [phase.scenario(settings, detector) for detector in riding],
             {phase.path: path.announcing(error_s, phase.seed)},
             series_ms=SERIES_MS,
             threads=jobs,
         )
         for detector, log in zip(riding, logs, strict=True):
-            made = score(
+            run_score = score(
                 detector.change_times_s(log.flow_series),
                 changes.time_s,
                 steps,
@@ -139,5 +139,5 @@ def _of_phase(settings: Settings, phase: Phase, path: AnnouncedPath, jobs: int) 
                 error_s if detector.announced else None,
                 phase.repeat,
                 float(log.flows[0]["power"]),
-                made,
+                run_score,
             )

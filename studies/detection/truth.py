@@ -74,7 +74,7 @@ class AnnouncedPath:
             begin_s: in s from the run's start; may be negative.
             end_s: in s from the run's start.
         """
-        at_s = np.array(sorted({float(one["time_s"]) for one in self.metadata["handovers"]}))
+        at_s = np.array(sorted({float(handover["time_s"]) for handover in self.metadata["handovers"]}))
         rounds = np.arange(np.floor((offset_s + begin_s) / self.period_s), (offset_s + end_s) / self.period_s)
         times_s = np.sort((at_s[None, :] + rounds[:, None] * self.period_s).ravel()) - offset_s
         times_s = times_s[(times_s >= begin_s) & (times_s < end_s)]
@@ -98,11 +98,13 @@ class AnnouncedPath:
         drawn = ReportError(DEFAULT, seed)
         without_orbit = metadata.get("links") == "synthetic"
 
-        def predicted_s(one: dict[str, Any]) -> float:
-            exact = drawn.predicted_s(one["time_s"], round(one["time_s"] * 1e9))
-            return ((exact if without_orbit else one["predicted_s"]) + error_s) % self.period_s
+        def predicted_s(handover: dict[str, Any]) -> float:
+            exact = drawn.predicted_s(handover["time_s"], round(handover["time_s"] * 1e9))
+            return ((exact if without_orbit else handover["predicted_s"]) + error_s) % self.period_s
 
         metadata["reattach_phase_s"] = metadata.get("reattach_phase_s", 0.0) + error_s
-        metadata["handovers"] = [{**one, "predicted_s": predicted_s(one)} for one in metadata["handovers"]]
+        metadata["handovers"] = [
+            {**handover, "predicted_s": predicted_s(handover)} for handover in metadata["handovers"]
+        ]
         rows = b"".join(line for line in self.csv.splitlines(keepends=True) if not line.startswith(b"#"))
         return cache.parse(f"# {json.dumps(metadata)}\n".encode() + rows, self.name)

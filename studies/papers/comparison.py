@@ -31,9 +31,11 @@ class Ours:
     @property
     def text(self) -> str:
         """The mean, its interval if any, and the unit."""
-        found = self.interval
-        mean, low, high = (f"{value:,.{self.digits}f}" for value in (found.mean, found.low, found.high))
-        edges = f" [{low}, {high}]" if found.n > 1 else " (one run)"
+        interval = self.interval
+        mean, low, high = (
+            f"{value:,.{self.digits}f}" for value in (interval.mean, interval.low, interval.high)
+        )
+        edges = f" [{low}, {high}]" if interval.n > 1 else " (one run)"
         return mean + edges + (f" {self.unit}" if self.unit else "")
 
 
@@ -62,39 +64,41 @@ def compare(results: Results, claim: AnyClaim, margin: float, backend: str) -> l
 
 
 def _each(results: Results, claim: Value | Bound, region: Region, backend: str) -> list[Compared]:
-    readings = [one for scheme in claim.schemes for one in read(results, claim, Part(), scheme, backend)]
-    return _in_region(claim, readings, region, _shown(claim))
+    readings = [
+        reading for scheme in claim.schemes for reading in read(results, claim, Part(), scheme, backend)
+    ]
+    return _in_region(claim, readings, region, _maker_of_ours(claim))
 
 
 def _in_region(
-    claim: Claim, readings: list[Reading], region: Region, shown: Callable[[str, Interval], Ours]
+    claim: Claim, readings: list[Reading], region: Region, make_ours: Callable[[str, Interval], Ours]
 ) -> list[Compared]:
     place = _places(readings)
-    found = []
+    compared = []
     for reading in readings:
         label, mine = reading.scheme + place(reading), reading.interval
-        found.append(Compared(label, region.outcome(mine), (shown(label, mine),)))
-    return found
+        compared.append(Compared(label, region.outcome(mine), (make_ours(label, mine),)))
+    return compared
 
 
 def _ordering(results: Results, claim: Ordering, backend: str) -> list[Compared]:
     by_scheme = {scheme: read(results, claim, Part(), scheme, backend) for scheme in claim.under_test}
-    place = _places([one for readings in by_scheme.values() for one in readings])
-    shown = _shown(claim)
-    found = []
+    place = _places([reading for readings in by_scheme.values() for reading in readings])
+    make_ours = _maker_of_ours(claim)
+    compared = []
     # All schemes have the same scenarios; the highest or lowest value is a single reading.
     for index in range(len(by_scheme[claim.under_test[0]])):
         here = {scheme: readings[index] for scheme, readings in by_scheme.items()}
         ours = {
-            scheme: shown(reading.scheme + place(reading), reading.interval)
+            scheme: make_ours(reading.scheme + place(reading), reading.interval)
             for scheme, reading in here.items()
         }
         for higher, lower in zip(claim.groups, claim.groups[1:], strict=False):
             for upper, below in itertools.product(higher, lower):
                 label = f"{here[upper].scheme} > {here[below].scheme}{place(here[upper])}"
                 outcome = _above(here[upper], here[below])
-                found.append(Compared(label, outcome, (ours[upper], ours[below])))
-    return found
+                compared.append(Compared(label, outcome, (ours[upper], ours[below])))
+    return compared
 
 
 def _above(upper: Reading, lower: Reading) -> Outcome:
@@ -103,9 +107,11 @@ def _above(upper: Reading, lower: Reading) -> Outcome:
     differences = [upper.samples[repeat] - lower.samples[repeat] for repeat in shared]
     if not differences:
         return "undecided"
-    usual = float((np.mean if lower.centre == "mean" else np.median)([lower.samples[one] for one in shared]))
-    found = interval_of(upper.centre, differences, seed_of(upper.scheme, lower.scheme, str(upper.seed)))
-    return above(found, EQUAL * abs(usual))
+    usual = float(
+        (np.mean if lower.centre == "mean" else np.median)([lower.samples[repeat] for repeat in shared])
+    )
+    difference = interval_of(upper.centre, differences, seed_of(upper.scheme, lower.scheme, str(upper.seed)))
+    return above(difference, EQUAL * abs(usual))
 
 
 def _ratios(results: Results, claim: Ratio, margin: float, backend: str) -> list[Compared]:
@@ -123,15 +129,15 @@ def _ratios(results: Results, claim: Ratio, margin: float, backend: str) -> list
     return _in_region(claim, readings, claim.region(margin), lambda label, mine: Ours(label, mine, "×", 2))
 
 
-def _counterparts(reading: Reading, others: list[Reading], overridden: set[str]) -> list[Reading]:
-    """Return those of ``others`` at ``reading``'s place, apart from the keys that differ by side."""
+def _counterparts(reading: Reading, candidates: list[Reading], overridden: set[str]) -> list[Reading]:
+    """Return those of ``candidates`` at ``reading``'s place, apart from the keys that differ by side."""
     here = reading.place.without(overridden) if reading.place else {}
-    found = []
-    for other in others:
-        there = other.place.without(overridden) if other.place else {}
+    counterparts = []
+    for candidate in candidates:
+        there = candidate.place.without(overridden) if candidate.place else {}
         if all(here[key] == there[key] for key in here.keys() & there.keys()):
-            found.append(other)
-    return found
+            counterparts.append(candidate)
+    return counterparts
 
 
 def _quotient(upper: Reading, lower: Reading) -> Reading:
@@ -143,8 +149,7 @@ def _quotient(upper: Reading, lower: Reading) -> Reading:
     }
     if not samples:
         raise NotRun(f"nothing to divide by: {lower.scheme} has no value but 0 in {lower.scenario}")
-    same = upper.scheme == lower.scheme
-    scheme = upper.scheme if same else f"{upper.scheme} / {lower.scheme}"
+    scheme = upper.scheme if upper.scheme == lower.scheme else f"{upper.scheme} / {lower.scheme}"
     places = (upper.scenario, lower.scenario)
     scenario = upper.scenario if places[0] == places[1] else " / ".join(places)
     seed = seed_of(str(upper.seed), str(lower.seed))
@@ -152,14 +157,14 @@ def _quotient(upper: Reading, lower: Reading) -> Reading:
 
 
 def _trends(results: Results, claim: Trend, backend: str) -> list[Compared]:
-    if not all(claim.along in one.place.values for one in chosen_by(results, claim, Part())):
+    if not all(claim.along in chosen.place.values for chosen in chosen_by(results, claim, Part())):
         raise NotRun(f"{claim.suite} has no grid of {claim.along}")
     lines = []
     for scheme in claim.schemes:
         groups: dict[tuple[object, ...], list[Reading]] = {}
         for reading in _all(results, claim, scheme, backend):
-            others = tuple(_others(reading, claim.along).items()) if claim.over == "each" else ()
-            groups.setdefault(others, []).append(reading)
+            fixed_values = tuple(_fixed_values(reading, claim.along).items()) if claim.over == "each" else ()
+            groups.setdefault(fixed_values, []).append(reading)
         lines += [_change(group, claim.along) for group in groups.values()]
     metric = MEASURES[claim.metric or ""]
     return _in_region(
@@ -193,17 +198,17 @@ def _change(readings: list[Reading], along: str) -> Reading:
     }
     first = readings[0]
     label = f"change from {along} {places.min():g} to {places.max():g}"
-    others = [f"{key} {value}" for key, value in _others(first, along).items()]
-    label += f", {', '.join(others)}" if others and len(readings) == len(by_place) else ""
+    fixed_values = [f"{key} {value}" for key, value in _fixed_values(first, along).items()]
+    label += f", {', '.join(fixed_values)}" if fixed_values and len(readings) == len(by_place) else ""
     seed = seed_of(first.scheme, label, str(first.seed))
     return Reading(first.scheme, label, None, samples, seed, first.centre)
 
 
-def _others(reading: Reading, along: str) -> dict[str, GridValue]:
+def _fixed_values(reading: Reading, along: str) -> dict[str, GridValue]:
     return reading.place.without([along]) if reading.place else {}
 
 
-def _shown(claim: Claim) -> Callable[[str, Interval], Ours]:
+def _maker_of_ours(claim: Claim) -> Callable[[str, Interval], Ours]:
     metric = MEASURES[claim.metric or ""] if claim.metric else None
     unit, digits = (metric.unit, metric.digits) if metric else ("", 3)
     return lambda label, mine: Ours(label, mine, unit, digits)
@@ -211,10 +216,10 @@ def _shown(claim: Claim) -> Callable[[str, Interval], Ours]:
 
 def _places(readings: list[Reading]) -> Callable[[Reading], str]:
     """Return a function that labels readings by scenario where there are several, and medians as such."""
-    several = len({one.scenario for one in readings}) > 1
+    several = len({reading.scenario for reading in readings}) > 1
 
-    def told(one: Reading) -> str:
-        where = f", {one.scenario}" if several or one.place is None else ""
-        return where + (", median" if one.centre == "median" else "")
+    def label(reading: Reading) -> str:
+        where = f", {reading.scenario}" if several or reading.place is None else ""
+        return where + (", median" if reading.centre == "median" else "")
 
-    return told
+    return label

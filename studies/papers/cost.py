@@ -22,7 +22,7 @@ def of_suite(suite: Suite) -> pl.DataFrame:
     runs = plan.expand(
         quick,
         contestants,
-        {name: plan.Trace(one.period_s, one.sha256) for name, one in traces.items()},
+        {name: plan.Trace(trace.period_s, trace.sha256) for name, trace in traces.items()},
         backend="simulator",
         known=leosim.schemes(),
         base_seed=1,
@@ -48,8 +48,8 @@ def of_suite(suite: Suite) -> pl.DataFrame:
 
 def print_table(table: pl.DataFrame, by: str) -> None:
     """Print the cost by suite or by scheme, highest first."""
-    found = table.group_by(by).agg(pl.col("quick_s", "full_s", "packets", "took_s").sum())
-    for name, quick_s, full_s, packets, took_s in found.sort("full_s", descending=True).iter_rows():
+    costs = table.group_by(by).agg(pl.col("quick_s", "full_s", "packets", "took_s").sum())
+    for name, quick_s, full_s, packets, took_s in costs.sort("full_s", descending=True).iter_rows():
         speed = packets / took_s / 1e6
         print(f"{name:24s} quick {quick_s:8.1f} s  full {full_s:9.1f} s  {speed:5.2f} Mpackets/s")
 
@@ -62,9 +62,9 @@ def run(arguments: Sequence[str]) -> int:
         examples=("", "leo-single leo-pair"),
     )
     parser.add_argument("suites", nargs="*", metavar="SUITE", help="default: all suites of papers' claims")
-    given = parser.parse_args(arguments).suites or suites.of_claims()
-    chosen = suites.with_common_schemes([names.as_suite(name) for name in given])
-    table = pl.concat([of_suite(one) for one in chosen])
+    suite_names = parser.parse_args(arguments).suites or suites.of_claims()
+    chosen = suites.with_common_schemes([names.as_suite(name) for name in suite_names])
+    table = pl.concat([of_suite(suite) for suite in chosen])
     print_table(table, "suite")
     print()
     print_table(table, "scheme")

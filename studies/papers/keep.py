@@ -101,7 +101,7 @@ class Kept:
 def _evaluation(results: Results) -> pl.DataFrame:
     about = results.description
     row = {
-        "suites": ", ".join(one.name for one in results.suites),
+        "suites": ", ".join(evaluated.name for evaluated in results.suites),
         "schemes": ", ".join(results.schemes),
         "runs": results.runs["run_id"].n_unique(),
         "command": about["command"],
@@ -121,20 +121,20 @@ def keep(results: Results, folder: Path, *, add: bool = False) -> list[Path]:
     """
     if results.quick:
         raise InputError(f"{results.folder}: was run with --quick: a look, not a result to keep")
-    kept = Kept.of(results)
+    tables = Kept.of(results)
     if add:
-        kept = Kept.read(folder).with_newer(kept).with_present_texts()
-    suites = {one.name: one for one in results.suites}
+        tables = Kept.read(folder).with_newer(tables).with_present_texts()
+    suites = {evaluated.name: evaluated for evaluated in results.suites}
     here = [
-        suites.get(name) or suite.load(name) for name in kept.summary["suite"].unique(maintain_order=True)
+        suites.get(name) or suite.load(name) for name in tables.summary["suite"].unique(maintain_order=True)
     ]
-    power = relative_power(kept.summary, [one.name for one in here if one.tests_schemes])
+    power = relative_power(tables.summary, [evaluated.name for evaluated in here if evaluated.tests_schemes])
     files = {
-        SUMMARY: gzip.compress(kept.summary.write_csv().encode(), mtime=0),
-        CLAIMS: kept.claims.write_csv().encode(),
-        EVALUATIONS: kept.evaluations.write_csv().encode(),
+        SUMMARY: gzip.compress(tables.summary.write_csv().encode(), mtime=0),
+        CLAIMS: tables.claims.write_csv().encode(),
+        EVALUATIONS: tables.evaluations.write_csv().encode(),
         "main.svg": figure(power).encode(),
-        "README.md": page(kept).encode(),
+        "README.md": page(tables).encode(),
     }
     if (size := sum(map(len, files.values()))) > MOST_BYTES:
         raise InputError(f"{results.folder}: {size:,} bytes to keep: more than {MOST_BYTES:,}")
@@ -167,13 +167,13 @@ def relative_power(summary: pl.DataFrame, tested: Sequence[str]) -> dict[str, di
     cells = {(suite, scheme): mean for suite, scheme, mean, _ in means.sort("suite").iter_rows()}
     ran = set(power["scheme"])
     schemes = [name for name in common.TWELVE if name in ran] or sorted(ran)
-    found: dict[str, dict[str, float]] = {name: {} for name in schemes}
+    shares: dict[str, dict[str, float]] = {name: {} for name in schemes}
     for tried in tested:
         of = {name: cells[tried, name] for name in schemes if (tried, name) in cells}
         if len(of) == len(schemes):
             for name, mean in of.items():
-                found[name][tried] = mean / max(of.values())
-    return found
+                shares[name][tried] = mean / max(of.values())
+    return shares
 
 
 def figure(power: Mapping[str, Mapping[str, float]]) -> str:
@@ -211,7 +211,7 @@ def figure(power: Mapping[str, Mapping[str, float]]) -> str:
     return buffer.getvalue()
 
 
-def page(kept: Kept) -> str:
+def page(tables: Kept) -> str:
     """Return the page that describes the evaluations and the files."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -222,10 +222,10 @@ def page(kept: Kept) -> str:
     )
     sections = [
         (load(str(name)), claims.counted(rows["verdict"]))
-        for (name,), rows in kept.claims.group_by(["paper"], maintain_order=True)
+        for (name,), rows in tables.claims.group_by(["paper"], maintain_order=True)
     ]
-    imported = kept.claims["ours"].str.extract(r"(\w+)-authors").drop_nulls()
-    first, *later = kept.evaluations.iter_rows(named=True)
+    imported = tables.claims["ours"].str.extract(r"(\w+)-authors").drop_nulls()
+    first, *later = tables.evaluations.iter_rows(named=True)
     return environment.get_template("keep.md.j2").render(
         first=first,
         later=later,

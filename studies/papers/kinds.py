@@ -85,7 +85,7 @@ class Ordering(Claim):
     @property
     def groups(self) -> list[list[str]]:
         """The order, with a list for each place."""
-        return [[one] if isinstance(one, str) else one for one in self.order]
+        return [[place] if isinstance(place, str) else place for place in self.order]
 
     @property
     def under_test(self) -> list[str]:

@@ -25,8 +25,8 @@ MEASURES: dict[str, Metric] = (
             "The sum of the goodputs of the flows in question.",
         )
     }
-    | {name: one.metric for name, one in OVER_TIME.items()}
-    | {name: one.metric for name, one in OF_SCENARIOS.items()}
+    | {name: measure.metric for name, measure in OVER_TIME.items()}
+    | {name: measure.metric for name, measure in OF_SCENARIOS.items()}
 )
 WINDOWED = (
     "goodput_mbps",
@@ -75,9 +75,13 @@ def of_runs(
     and repeats that start at the same time of their path are a stratum.
     """
     rows = _rows(results, suite, scenario, backend, scheme, flows)
-    found = _by_repeat(results, rows, metric, window_s)
+    by_repeat = _by_repeat(results, rows, metric, window_s)
     starts = dict(rows.select("repeat", "offset_s").iter_rows())
-    return dict(zip(found, within(list(found.values()), [starts[one] for one in found]), strict=True))
+    return dict(
+        zip(
+            by_repeat, within(list(by_repeat.values()), [starts[repeat] for repeat in by_repeat]), strict=True
+        )
+    )
 
 
 def _rows(
@@ -101,7 +105,7 @@ def _by_repeat(
     total = metric == "total_goodput_mbps"
     value = pl.col("goodput_mbps").sum() if total else pl.col(metric).mean()
     by_repeat = rows.group_by("repeat", maintain_order=True).agg(value.alias("value")).drop_nulls()
-    return {int(repeat): float(found) for repeat, found in by_repeat.iter_rows()}
+    return {int(repeat): float(number) for repeat, number in by_repeat.iter_rows()}
 
 
 def _tested(scheme: str, flows: Sequence[int] | None) -> pl.Expr:
@@ -114,19 +118,19 @@ def _tested(scheme: str, flows: Sequence[int] | None) -> pl.Expr:
 
 
 def _of_scenarios(results: Results, rows: pl.DataFrame, metric: str) -> Samples:
-    found: Samples = {}
+    samples: Samples = {}
     for row in rows.unique("repeat", keep="first", maintain_order=True).iter_rows(named=True):
         scenario = results.scenario(row["suite"], row["scenario"], row["run_scheme"])
         value = None if scenario is None else OF_SCENARIOS[metric].of(scenario, row["offset_s"])
         if value is not None:
-            found[int(row["repeat"])] = value
-    return found
+            samples[int(row["repeat"])] = value
+    return samples
 
 
 def _of_windows(
     results: Results, rows: pl.DataFrame, metric: str, window_s: tuple[float, float] | None
 ) -> Samples:
-    found: Samples = {}
+    samples: Samples = {}
     for (repeat, run_scheme), mine in rows.group_by(["repeat", "run_scheme"], maintain_order=True):
         first = mine.row(0, named=True)
         paths = results.series_files(first["suite"], first["scenario"], str(run_scheme), int(str(repeat)))
@@ -146,8 +150,8 @@ def _of_windows(
         else:
             value = _of_series(flows, metric)
         if value is not None:
-            found[int(str(repeat))] = value
-    return found
+            samples[int(str(repeat))] = value
+    return samples
 
 
 def _absolute(window_s: tuple[float, float] | None, stop_s: float) -> tuple[float, float]:

@@ -29,17 +29,17 @@ def _changes_s(trace: str) -> tuple[np.ndarray, float]:
 
 
 def _changes_per_min(scenario: Scenario, offset_s: float) -> float | None:
-    count, found = 0, False
+    count, traced = 0, False
     for link in scenario.links.values():
         if link.trace is None:
             continue
-        found = True
+        traced = True
         times_s, period_s = _changes_s(link.trace)
         begin_s = (link.offset_s + offset_s) % period_s
         whole, rest_s = divmod(scenario.duration_s, period_s)
         since_s = (times_s - begin_s) % period_s
         count += int(whole) * len(times_s) + int((since_s < rest_s).sum())
-    return 60.0 * count / scenario.duration_s if found else None
+    return 60.0 * count / scenario.duration_s if traced else None
 
 
 def _shared_time(scenario: Scenario, _offset_s: float) -> float | None:
@@ -56,8 +56,8 @@ def _shared_time(scenario: Scenario, _offset_s: float) -> float | None:
 
 
 OF_SCENARIOS: dict[str, OfScenario] = {
-    one.metric.name: one
-    for one in (
+    measure.metric.name: measure
+    for measure in (
         OfScenario(
             Metric(
                 "changes_per_min",

@@ -55,21 +55,21 @@ def _convergence_s(course: Course) -> float | None:
     flows = [course.goodput(flow, 1.0, course.joined_s) for flow in course.flows]
     if len(flows) < 2:
         return None
-    length = min(len(one) for one in flows)
+    length = min(len(series) for series in flows)
     if length < 5:
         return None
-    means = np.stack([np.convolve(one[:length], np.ones(5) / 5, mode="valid") for one in flows])
+    means = np.stack([np.convolve(series[:length], np.ones(5) / 5, mode="valid") for series in flows])
     even = means.min(axis=0) >= CONVERGED * means.max(axis=0)
     return float(np.argmax(even)) if even.any() else course.end_s - course.joined_s
 
 
 def _deviation(course: Course) -> float | None:
-    found = []
+    deviations = []
     for flow in course.flows:
         seconds = course.goodput(flow, 1.0)
         if len(seconds) > 1 and seconds.mean() > 0:
-            found.append(seconds.std() / seconds.mean())
-    return float(np.mean(found)) if found else None
+            deviations.append(seconds.std() / seconds.mean())
+    return float(np.mean(deviations)) if deviations else None
 
 
 def _short_term_deviation(course: Course) -> float | None:
@@ -172,8 +172,8 @@ def _measure(
 
 
 OVER_TIME: dict[str, OverTime] = {
-    one.metric.name: one
-    for one in (
+    measure.metric.name: measure
+    for measure in (
         _measure(
             "recovery_s",
             "Time until capacity is used",

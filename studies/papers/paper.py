@@ -29,11 +29,11 @@ class Paper(Strict):
 
     @model_validator(mode="after")
     def _distinct(self) -> Paper:
-        seen: set[str] = set()
+        ids: set[str] = set()
         for claim in self.claims:
-            if claim.id in seen:
+            if claim.id in ids:
                 raise ValueError(f"claims: {claim.id}: is a duplicate id")
-            seen.add(claim.id)
+            ids.add(claim.id)
         return self
 
 

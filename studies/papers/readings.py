@@ -57,33 +57,35 @@ def read(results: Results, claim: Claim, part: Part, scheme: str, backend: str) 
     if claim.over == "mean":
         return [mean_of(readings)]
     pick, word = (max, "highest") if claim.over == "max" else (min, "lowest")
-    extreme = pick(readings, key=lambda one: one.interval.mean)
+    extreme = pick(readings, key=lambda reading: reading.interval.mean)
     return [replace(extreme, scenario=f"{word}, in {extreme.scenario}", place=None)]
 
 
 def chosen_by(results: Results, claim: Claim, part: Part) -> list[Chosen]:
     """Return the scenarios of one side of a claim, or raise `NotRun`."""
     name = part.suite or claim.suite
-    suite = next((one for one in results.suites if one.name == name), None)
+    suite = next((candidate for candidate in results.suites if candidate.name == name), None)
     if suite is None:
         raise NotRun(f"no run of the suite {name}")
     wanted = {**claim.scenarios, **part.scenarios}
     try:
-        found = choose(suite, wanted)
+        chosen = choose(suite, wanted)
     except KeyError as error:
         raise NotRun(f"{name} has no {error.args[0]}") from None
-    if not found:
-        told = ", ".join(f"{key} {choice}" for key, choice in wanted.items())
-        raise NotRun(f"{name} has no scenario with {told}")
-    return found
+    if not chosen:
+        choices = ", ".join(f"{key} {choice}" for key, choice in wanted.items())
+        raise NotRun(f"{name} has no scenario with {choices}")
+    return chosen
 
 
 def mean_of(readings: Sequence[Reading]) -> Reading:
     """Return the mean over several scenarios, per repeat that all of them have."""
-    shared = set.intersection(*(set(one.samples) for one in readings))
+    shared = set.intersection(*(set(reading.samples) for reading in readings))
     if not shared:
         raise NotRun(f"no repeat that all {len(readings)} scenarios have")
-    samples = {repeat: float(np.mean([one.samples[repeat] for one in readings])) for repeat in sorted(shared)}
+    samples = {
+        repeat: float(np.mean([reading.samples[repeat] for reading in readings])) for repeat in sorted(shared)
+    }
     first = readings[0]
     label = f"mean of {len(readings)}"
     seed = seed_of(first.scheme, label, str(first.seed))
@@ -92,9 +94,9 @@ def mean_of(readings: Sequence[Reading]) -> Reading:
 
 def _deviation_of(readings: Sequence[Reading]) -> Reading:
     samples = {
-        index: float(np.std(list(one.samples.values()), ddof=1))
-        for index, one in enumerate(readings)
-        if len(one.samples) > 1
+        index: float(np.std(list(reading.samples.values()), ddof=1))
+        for index, reading in enumerate(readings)
+        if len(reading.samples) > 1
     }
     if not samples:
         raise NotRun("no scenario has two repeats")

@@ -25,16 +25,16 @@ class Region:
     high: float
     open: bool = False
 
-    def outcome(self, found: Interval) -> Outcome:
+    def outcome(self, interval: Interval) -> Outcome:
         """Return whether an interval lies inside or outside; ``undecided`` if neither, as for one run."""
-        if math.isnan(found.low):
+        if math.isnan(interval.low):
             return "undecided"
         if self.open:
-            inside = self.low < found.low and found.high < self.high
-            outside = found.high <= self.low or self.high <= found.low
+            inside = self.low < interval.low and interval.high < self.high
+            outside = interval.high <= self.low or self.high <= interval.low
         else:
-            inside = self.low <= found.low and found.high <= self.high
-            outside = found.high < self.low or self.high < found.low
+            inside = self.low <= interval.low and interval.high <= self.high
+            outside = interval.high < self.low or self.high < interval.low
         return "agrees" if inside else "differs" if outside else "undecided"
 
 
@@ -57,7 +57,7 @@ def together(outcomes: Iterable[Outcome]) -> Outcome:
     It differs if any comparison does, apart from the one in twenty that 95 % intervals miss by chance. One in
     five may be undecided.
     """
-    found = list(outcomes)
-    if found.count("differs") > CHANCE * len(found):
+    listed = list(outcomes)
+    if listed.count("differs") > CHANCE * len(listed):
         return "differs"
-    return "agrees" if found.count("agrees") >= DECIDED * len(found) else "undecided"
+    return "agrees" if listed.count("agrees") >= DECIDED * len(listed) else "undecided"

@@ -62,12 +62,12 @@ def make_section(results: Results) -> Section | None:
 
 def figure_name(suite: Suite, paper: Paper) -> FigureName | None:
     """Return the name of a suite's figure in its paper; None if the suite's source names none."""
-    found = FIGURE.search(suite.source)
-    if found is None:
+    match = FIGURE.search(suite.source)
+    if match is None:
         return None
     title = paper.title.partition(":")[0]
-    file = re.sub(r"[^a-z0-9]+", "-", found[0].lower()).strip("-")
-    return FigureName(f"{found[0]} of {title}", f"{paper.name}-{file}")
+    file = re.sub(r"[^a-z0-9]+", "-", match[0].lower()).strip("-")
+    return FigureName(f"{match[0]} of {title}", f"{paper.name}-{file}")
 
 
 def badge(judged: Sequence[Verdict]) -> Badge | None:

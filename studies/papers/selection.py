@@ -33,14 +33,14 @@ def choose(suite: Suite, wanted: Scenarios) -> list[Chosen]:
     """Return a suite's scenarios with wanted values only; raise a KeyError if the suite lacks a key."""
     spread = suite.spread[0] if suite.spread else {}
     keys = [*suite.grid, *spread]
-    found = {}
+    chosen = {}
     # Any scheme will do, also for names that contain it: names are compared within one suite.
     for case in suite.cases("cubic"):
         if all(_among(case.values[key], choice) for key, choice in wanted.items()):
             name = case.scenario.name
             place = Place({key: case.values[key] for key in keys}, frozenset(spread))
-            found[name] = Chosen(name, place)
-    return list(found.values())
+            chosen[name] = Chosen(name, place)
+    return list(chosen.values())
 
 
 def _among(value: Value, choice: Value | list[Value] | Span) -> bool:

@@ -69,8 +69,8 @@ def _filled(block: re.Match[str], summary: pl.DataFrame) -> str:
     ]
     counts = sorted({row["n"] for row in cells.values()})
     runs = f"{counts[0]} runs" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} runs"
-    first, *others = [metric.label for metric in metrics]
-    titles = ", ".join([f"{first} (95 % interval)", *others])
+    first, *further_labels = [metric.label for metric in metrics]
+    titles = ", ".join([f"{first} (95 % interval)", *further_labels])
     source = f"{titles}; {runs} each, from [results](results/README.md):"
     return f"{block['begin']}\n{source}\n\n" + "\n".join(lines) + f"\n\n{END}"
 
@@ -78,16 +78,16 @@ def _filled(block: re.Match[str], summary: pl.DataFrame) -> str:
 def _cell(
     cells: dict[tuple[str, str, str], dict[str, float]], scenario: str, scheme: str, metrics: list[Metric]
 ) -> str:
-    shown = []
+    means = []
     for metric in metrics:
-        found = cells.get((scenario, scheme, metric.name))
-        if found is None:
+        row = cells.get((scenario, scheme, metric.name))
+        if row is None:
             return "–"
-        mean = _show(metric, found["mean"])
-        if not shown and found["ci_low"] is not None:
-            mean += f" ({_show(metric, found['ci_low'])} to {_show(metric, found['ci_high'])})"
-        shown.append(mean)
-    return ", ".join(shown)
+        mean = _show(metric, row["mean"])
+        if not means and row["ci_low"] is not None:
+            mean += f" ({_show(metric, row['ci_low'])} to {_show(metric, row['ci_high'])})"
+        means.append(mean)
+    return ", ".join(means)
 
 
 def _show(metric: Metric, value: float) -> str:

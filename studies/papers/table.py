@@ -53,15 +53,15 @@ def counted(outcomes: Iterable[str]) -> str:
 
 def sections(verdicts: Sequence[Verdict]) -> list[Section]:
     """Return the verdicts grouped by paper."""
-    found: dict[str, Section] = {}
+    by_paper: dict[str, Section] = {}
     for verdict in verdicts:
-        found.setdefault(verdict.paper.name, Section(verdict.paper, [])).rows.append(verdict)
-    return list(found.values())
+        by_paper.setdefault(verdict.paper.name, Section(verdict.paper, [])).rows.append(verdict)
+    return list(by_paper.values())
 
 
 def table(verdicts: Sequence[Verdict], quick: bool) -> pl.DataFrame:
     """Return one row per verdict; only claims with a single value have it in the numeric columns."""
-    return pl.DataFrame([_row(one, quick) for one in verdicts], schema=SCHEMA)
+    return pl.DataFrame([_row(verdict, quick) for verdict in verdicts], schema=SCHEMA)
 
 
 def _row(verdict: Verdict, quick: bool) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _row(verdict: Verdict, quick: bool) -> dict[str, Any]:
         "schemes": ",".join(claim.under_test),
         "backend": verdict.backend or None,
         "stated": claim.stated,
-        "ours": "; ".join(f"{one.label}: {one.text}" for one in verdict.ours) or None,
+        "ours": "; ".join(f"{value.label}: {value.text}" for value in verdict.ours) or None,
         "mean": single.mean if single else None,
         "ci_low": None if math.isnan(edges[0]) else edges[0],
         "ci_high": None if math.isnan(edges[1]) else edges[1],

@@ -29,16 +29,16 @@ def verdicts(results: Results) -> list[Verdict]:
     """Return a verdict per backend for each claim whose suite is in the results, by paper."""
     present = {suite.name for suite in results.suites}
     backends = sorted(results.runs["backend"].unique())
-    found = []
+    judged = []
     for name in shipped():
         paper = load(name)
         for claim in paper.claims:
             if not claim.suites & present:
                 continue
             here = [verdict(results, paper, claim, backend) for backend in backends]
-            run = [one for one in here if one.outcome != "not run"]
-            found += run or here[:1]
-    return found
+            run = [candidate for candidate in here if candidate.outcome != "not run"]
+            judged += run or here[:1]
+    return judged
 
 
 def verdict(results: Results, paper: Paper, claim: AnyClaim, backend: str) -> Verdict:
@@ -47,20 +47,22 @@ def verdict(results: Results, paper: Paper, claim: AnyClaim, backend: str) -> Ve
         compared = compare(results, claim, paper.margin, backend)
     except NotRun as lack:
         return Verdict(paper, claim, "", "not run", (), str(lack))
-    outcome = together(one.outcome for one in compared)
+    outcome = together(comparison.outcome for comparison in compared)
     # An ordering's pairs share values: list each once.
-    ours = tuple(dict.fromkeys(value for one in compared for value in one.ours))
+    ours = tuple(dict.fromkeys(value for comparison in compared for value in comparison.ours))
     return Verdict(paper, claim, backend, outcome, ours, _why(compared, outcome, ours))
 
 
 def _why(compared: list[Compared], outcome: Outcome, ours: tuple[Ours, ...]) -> str:
-    if all(one.outcome == "agrees" for one in compared):
+    if all(comparison.outcome == "agrees" for comparison in compared):
         return ""
     if any(value.interval.n == 1 for value in ours):
         return "one run has no interval"
     if len(compared) == 1:
         return ""
-    counts = {kind: [one.label for one in compared if one.outcome == kind] for kind in OUTCOMES}
+    counts = {
+        kind: [comparison.label for comparison in compared if comparison.outcome == kind] for kind in OUTCOMES
+    }
     parts = []
     for kind, labels in counts.items():
         if not labels:

@@ -66,7 +66,7 @@ def of_suite(
     runs = plan.expand(
         chosen,
         contestants,
-        {name: plan.Trace(one.period_s, one.sha256) for name, one in traces.items()},
+        {name: plan.Trace(trace.period_s, trace.sha256) for name, trace in traces.items()},
         backend="simulator",
         known=leosim.schemes(),
         base_seed=seed,
@@ -74,9 +74,9 @@ def of_suite(
         version=leosim.__version__,
     )
     engine = Simulator(inputs.gather(runs, traces, contestants))
-    found: dict[tuple[str, str], list[Queueing]] = {}
+    groups: dict[tuple[str, str], list[Queueing]] = {}
     for run in runs:
-        group = found.setdefault((run.scenario.name, run.scheme), [])
+        group = groups.setdefault((run.scenario.name, run.scheme), [])
         measured = engine.run(run.scenario.to_json(), run.interval_ms, STEP_MS)
         group.append(queueing(measured, begin_s))
         if len(group) == repeats:
@@ -98,24 +98,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--from", type=number, default=20.0, dest="begin", metavar="S", help="start-up, default %(default)s"
     )
-    given = parser.parse_args(arguments if arguments is not None else sys.argv[1:])
-    if not 1 <= given.repeats <= 10_000:
+    options = parser.parse_args(arguments if arguments is not None else sys.argv[1:])
+    if not 1 <= options.repeats <= 10_000:
         raise InputError(f"{parser.prog}: --repeats: must be within 1 and 10000")
-    schemes = [name for name in given.schemes.split(",") if name]
+    schemes = [name for name in options.schemes.split(",") if name]
     print(
         f"{'scenario':28} {'scheme':9} {'p50':>7} {'p95':>7} {'p99':>7} {'worst':>7}  "
         f"{'use':>5} {'least':>5}  share"
     )
-    suite = names.as_suite(given.suite)
-    for scenario, scheme, group in of_suite(suite, schemes, given.repeats, given.seed, given.begin):
-        delays = np.concatenate([one.delay_ms for one in group])
-        shown = " ".join(f"{value:7.2f}" for value in np.percentile(delays, PERCENTILES))
-        worst = max(float(np.percentile(one.delay_ms, PERCENTILES[-1])) for one in group)
-        use = [one.utilization for one in group]
-        shares = np.mean([one.goodputs_mbps / one.goodputs_mbps.sum() for one in group], axis=0)
+    suite = names.as_suite(options.suite)
+    for scenario, scheme, group in of_suite(suite, schemes, options.repeats, options.seed, options.begin):
+        delays = np.concatenate([repeat.delay_ms for repeat in group])
+        percentiles = " ".join(f"{value:7.2f}" for value in np.percentile(delays, PERCENTILES))
+        worst = max(float(np.percentile(repeat.delay_ms, PERCENTILES[-1])) for repeat in group)
+        use = [repeat.utilization for repeat in group]
+        shares = np.mean([repeat.goodputs_mbps / repeat.goodputs_mbps.sum() for repeat in group], axis=0)
         share = f"{shares.min():.3f}-{shares.max():.3f}" if len(shares) > 1 else ""
         print(
-            f"{scenario:28} {scheme:9} {shown} {worst:7.2f}  {np.mean(use):5.3f} {min(use):5.3f}  {share}",
+            f"{scenario:28} {scheme:9} {percentiles} {worst:7.2f}  "
+            f"{np.mean(use):5.3f} {min(use):5.3f}  {share}",
             flush=True,
         )
     return 0

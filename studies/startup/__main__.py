@@ -60,19 +60,19 @@ def starts(results: Results) -> Iterator[Start]:
         yield Start(*where, after, rtts, row["loss_rate"])
 
 
-def lines(found: Sequence[Start], order: Sequence[str]) -> Iterator[str]:
+def lines(measured: Sequence[Start], order: Sequence[str]) -> Iterator[str]:
     """Yield a table in Markdown: means over the repeats that got there, and how many did."""
     yield "| suite | scenario | scheme | 90 % after (s) | RTTs | repeats | loss (%) |"
     yield "|---|---|---|---|---|---|---|"
     groups: dict[tuple[str, str, str], list[Start]] = {}
-    for one in found:
-        groups.setdefault((one.suite, one.scenario, one.scheme), []).append(one)
+    for start in measured:
+        groups.setdefault((start.suite, start.scenario, start.scheme), []).append(start)
     for key in sorted(groups, key=lambda key: (key[0], key[1], order.index(key[2]))):
         mine = groups[key]
-        there = [one for one in mine if one.after_s is not None]
-        after = f"{mean(one.after_s or 0.0 for one in there):.2f}" if there else "–"
-        rtts = f"{mean(one.rtts or 0.0 for one in there):.1f}" if there else "–"
-        loss = mean(one.loss_rate for one in mine)
+        there = [start for start in mine if start.after_s is not None]
+        after = f"{mean(start.after_s or 0.0 for start in there):.2f}" if there else "–"
+        rtts = f"{mean(start.rtts or 0.0 for start in there):.1f}" if there else "–"
+        loss = mean(start.loss_rate for start in mine)
         yield f"| {' | '.join(key)} | {after} | {rtts} | {len(there)} of {len(mine)} | {loss:.2%} |".replace(
             "% |", " |"
         )
@@ -85,10 +85,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="an evaluation with series of all its runs")
     options = parser.parse_args(arguments)
     results = Results.read(options.folder)
-    found = list(starts(results))
-    if not found:
+    measured = list(starts(results))
+    if not measured:
         raise InputError(f"{options.folder}: series: there are none; evaluate with --series all")
-    for line in lines(found, list(dict.fromkeys(one.scheme for one in found))):
+    for line in lines(measured, list(dict.fromkeys(start.scheme for start in measured))):
         print(line)
     return 0
 
