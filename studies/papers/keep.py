@@ -31,7 +31,7 @@ DIGITS = 5
 SUMMARY, CLAIMS, EVALUATIONS = "summary.csv.gz", "claims.csv", "evaluations.csv"
 TEXTS = "where", "says", "needs", "reason"
 """Columns of a claim that do not depend on results."""
-FIGURE_ALT = "Power of each scheme beside the best of each suite"
+FIGURE_ALT = "Power of each scheme relative to the best of each suite"
 
 
 @dataclass(frozen=True)
