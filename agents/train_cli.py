@@ -62,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     add("--seed", type=int, metavar="S")
     add("--out", type=as_folder, metavar="DIR", help="default: runs/NAME")
     add("--resume", action="store_true", help="continue the run in DIR from its latest checkpoint")
-    add("--backend", help="simulator, mahimahi, kernel or lab")
+    add("--backend", help=" or ".join([", ".join(BACKENDS[:-1]), BACKENDS[-1]]))
     add("--engine", help="native, sb3 or rllib")
     add("--workers", type=int, metavar="N", help="processes (PPO, Ray) or simulator threads (others)")
     add("--ray", dest="ray_address", metavar="ADDRESS", help="a Ray cluster; default: this machine")
