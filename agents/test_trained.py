@@ -44,7 +44,7 @@ def test_two_flows_of_trained_astraea_fill_a_link_and_share_it(name, cell):
         contestants,
         {},
         backend="simulator",
-        known=Simulator.schemes(),
+        backend_schemes=Simulator.schemes(),
         base_seed=1,
         repeats=1,
         version="",

@@ -42,8 +42,8 @@ def script(shell: str) -> str:
 
 def whole() -> argparse.ArgumentParser:
     """Return the parser of ``leogym`` with those of all its commands, and what completes their values."""
-    made = OneLineParser(prog="leogym")
-    commands = made.add_subparsers(dest="command")
+    root = OneLineParser(prog="leogym")
+    commands = root.add_subparsers(dest="command")
     parsers = {
         "train": train_cli.parser,
         "evaluate": evaluate.parser,
@@ -59,21 +59,21 @@ def whole() -> argparse.ArgumentParser:
         parsers["papers"] = papers.parser
     for name, make in parsers.items():
         commands.add_parser(name, help=COMMANDS[name][1], parents=[make()], add_help=False)
-    _annotate(made, ())
-    return made
+    _annotate(root, ())
+    return root
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line's parser."""
     lines = [f"{shell}: {line}" for shell, line in INSTALL.items()]
-    made = OneLineParser(
+    command_parser = OneLineParser(
         prog=PROGRAM,
         description="Print the script with which a shell completes leogym's commands, options and names.",
         examples=("bash", "fish"),
         epilog=" ".join(["To install it:", "; ".join(lines)]),
     )
-    made.add_argument("shell", choices=SHELLS)
-    return made
+    command_parser.add_argument("shell", choices=SHELLS)
+    return command_parser
 
 
 @reports_input_errors

@@ -78,7 +78,7 @@ def _value(node: ast.expr, values: Mapping[str, object]) -> float:
         case ast.BinOp(left=left, op=op, right=right):
             return _OPERATORS[type(op)](_value(left, values), _value(right, values))
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            found = [_value(argument, values) for argument in arguments]
-            return _FUNCTIONS[name](found)
+            operands = [_value(argument, values) for argument in arguments]
+            return _FUNCTIONS[name](operands)
         case _:  # `_check` rejects everything else.
             raise AssertionError(ast.dump(node))

@@ -33,7 +33,7 @@ def load(name: str) -> Suite:
 def to_learn(name: str) -> tuple[Scenario, ...]:
     """Return the scenarios of a name or file that have learning flows; raise an `InputError`."""
     cases = [case.scenario for case in load(name).cases(LEARNER)]
-    return tuple(one for one in cases if learning_flows(one))
+    return tuple(scenario for scenario in cases if learning_flows(scenario))
 
 
 def learning_flows(scenario: Scenario) -> int:

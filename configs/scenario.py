@@ -113,14 +113,14 @@ class EcnEnds(Strict):
 
 def _ecn(value: Any) -> Any:
     # Without this, the error would be that of one of the alternatives.
-    known = get_args(EcnSupport)
+    alternatives = get_args(EcnSupport)
     ends = (
         value.values() if isinstance(value, dict) and value.keys() == set(EcnEnds.model_fields) else [value]
     )
-    if isinstance(value, bool | EcnEnds) or all(isinstance(end, str) and end in known for end in ends):
+    if isinstance(value, bool | EcnEnds) or all(isinstance(end, str) and end in alternatives for end in ends):
         return value
     raise ValueError(
-        f"must be true, false, {', '.join(known)}, or one of the last three for sender and receiver"
+        f"must be true, false, {', '.join(alternatives)}, or one of the last three for sender and receiver"
     )
 
 

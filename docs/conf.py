@@ -109,7 +109,7 @@ class Notebook(MystParser):
         super().parse("\n\n".join(cells), document)
 
 
-def mark_markdown(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+def mark_markdown(app: Sphinx, kind: str, name: str, obj: object, options: object, lines: list[str]) -> None:
     """Give docstrings with Markdown's headings to the directive that reads them."""
     if any(line.startswith("## ") for line in lines):
         lines[:] = [".. markdown::", "", *(f"   {line}" for line in lines), ""]

@@ -37,8 +37,8 @@ def carry_out(
     """
     console = Console(stderr=True)
     recorded = store.recorded
-    missing = [one for one in runs if one.run_id not in recorded]
-    invalid.forget(store.folder, {one.run_id for one in missing})
+    missing = [run for run in runs if run.run_id not in recorded]
+    invalid.forget(store.folder, {run.run_id for run in missing})
     if len(missing) < len(runs):
         console.print(f"{len(runs) - len(missing)} of {len(runs)} runs are recorded already", highlight=False)
     if not missing:
@@ -47,15 +47,15 @@ def carry_out(
     if missing[0].backend != SIMULATOR:
         signals.on_interrupt(grace_s=CLEAN_UP_S)
     unseen = {
-        one.run_id
-        for one in (missing if options.series == "first" else [])
-        if one.repeat > 0 and not (reads_series and reads_series(one))
+        run.run_id
+        for run in (missing if options.series == "first" else [])
+        if run.repeat > 0 and not (reads_series and reads_series(run))
     }
     take = Taking(store, folder, kind.version() if folder is not None else None, unseen)
-    kept = [one for one in missing if take.has(one)]
-    if kept:
-        told = f"{len(kept)} of {len(missing)} runs are in the cache"
-        console.print(f"{told} (--cache none runs them again)", highlight=False, soft_wrap=True)
+    cached = [run for run in missing if take.has(run)]
+    if cached:
+        message = f"{len(cached)} of {len(missing)} runs are in the cache"
+        console.print(f"{message} (--cache none runs them again)", highlight=False, soft_wrap=True)
     if (line := real_time_line(missing, options.jobs)) is not None:
         console.print(line, highlight=False)
     hints_at_quick = not (options.quick or options.spot or options.repeats or options.resume)
@@ -64,16 +64,16 @@ def carry_out(
     try:
         with (
             closing(run_all(missing, needed, options.jobs, take)) as finished,
-            Shown(console, missing, kept, at_a_time, hints_at_quick=hints_at_quick) as shown,
+            Shown(console, missing, cached, at_a_time, hints_at_quick=hints_at_quick) as progress,
         ):
-            for one, taken in finished:
-                if isinstance(taken, invalid.Reason):
-                    invalid.add(store.folder, one, taken.why)
-                    told = f"{one.suite} {one.scenario.name} {one.scheme} {one.repeat}"
-                    console.print(f"invalid: {told}: {taken.why}", markup=False, highlight=False)
+            for run, outcome in finished:
+                if isinstance(outcome, invalid.Reason):
+                    invalid.add(store.folder, run, outcome.why)
+                    label = f"{run.suite} {run.scenario.name} {run.scheme} {run.repeat}"
+                    console.print(f"invalid: {label}: {outcome.why}", markup=False, highlight=False)
                 else:
-                    store.add(one, taken)
-                shown.ended(one, take.seconds(one))
+                    store.add(run, outcome)
+                progress.ended(run, take.seconds(run))
     finally:
         store.flush()
         if folder is not None:
@@ -87,7 +87,7 @@ def real_time_line(runs: Sequence[Run], jobs: int) -> str | None:
     if not kind.real_time:
         return None
     at_a_time = execute.jobs_here(kind, jobs)
-    minutes = math.ceil(sum(one.scenario.duration_s for one in runs) / at_a_time / 60)
+    minutes = math.ceil(sum(run.scenario.duration_s for run in runs) / at_a_time / 60)
     lasts = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
-    told = f"{len(runs)} runs in real time, {at_a_time} at a time: {lasts} at least"
-    return f"{told}; Ctrl-C keeps recorded runs"
+    message = f"{len(runs)} runs in real time, {at_a_time} at a time: {lasts} at least"
+    return f"{message}; Ctrl-C keeps recorded runs"

@@ -48,7 +48,7 @@ EXAMPLES = (
 
 def parser(study: Study | None = None) -> argparse.ArgumentParser:
     """Return the command line's parser, or that of a study."""
-    found = OneLineParser(
+    command_parser = OneLineParser(
         prog=study.program if study else PROGRAM,
         description=study.description
         if study
@@ -59,7 +59,7 @@ def parser(study: Study | None = None) -> argparse.ArgumentParser:
         f"DIR writes an evaluation's report again; {PROGRAM} leobench ENTRY judges by a benchmark.",
         examples=study.examples if study else EXAMPLES,
     )
-    add = found.add_argument
+    add = command_parser.add_argument
     default = " (default: all suites of the study)" if study else ""
     add(
         "suites",
@@ -77,7 +77,7 @@ def parser(study: Study | None = None) -> argparse.ArgumentParser:
     )
     add("--backend", default="simulator", metavar="NAME", help=f"{', '.join(BACKENDS)} (default: simulator)")
     add("--repeats", type=_repeats, metavar="N", help="repeats of each scenario, instead of the suite's")
-    shorter = found.add_mutually_exclusive_group()
+    shorter = command_parser.add_mutually_exclusive_group()
     shorter.add_argument(
         "--quick", action="store_true", help="shorter runs and fewer repeats: a look, not a result"
     )
@@ -113,10 +113,10 @@ def parser(study: Study | None = None) -> argparse.ArgumentParser:
         help="runs whose time series are kept: all, or first repeats, for figures"
         f"{', and those that the study reads' if study else ''} (default: %(default)s)",
     )
-    add_format(found)
+    add_format(command_parser)
     add("--out", type=as_folder, metavar="DIR", help="where to write (default: runs/evaluation-DATE-TIME)")
     add("--resume", action="store_true", help="keep the runs in --out and run the rest")
-    return found
+    return command_parser
 
 
 def _repeats(text: str) -> int:
@@ -158,7 +158,7 @@ def run(arguments: Sequence[str], study: Study | None = None) -> int:
     if study and not options.spot:
         chosen = study.with_schemes(chosen)
     contestants = parse(options.schemes, engine.schemes()) if options.schemes else of_suites(chosen)
-    kept = cache.opened(options.cache)
+    results_cache = cache.opened(options.cache)
     folder = options.out or Path("runs") / f"evaluation-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     output_folder.require(folder, "an evaluation")
     require_writable(folder)
@@ -167,7 +167,7 @@ def run(arguments: Sequence[str], study: Study | None = None) -> int:
     needed = inputs.gather(runs, traces, contestants)
     if engine.real_time and options.ray:
         raise InputError(f"--ray: --backend {options.backend} runs in real time, only on this machine")
-    engine(needed).check(one.scenario for one in runs)
+    engine(needed).check(run.scenario for run in runs)
     unmet = warnings.missing_announcements(runs, needed.traces)
     described = description.describe(
         chosen,
@@ -183,24 +183,24 @@ def run(arguments: Sequence[str], study: Study | None = None) -> int:
         },
     )
     if contestants.left_out:
-        left = ", ".join(contestants.left_out)
-        print(f"--schemes: {options.backend} does not run {left}: left out", file=sys.stderr)
+        left_out = ", ".join(contestants.left_out)
+        print(f"--schemes: {options.backend} does not run {left_out}: left out", file=sys.stderr)
     for line in warnings.announcement_lines(unmet):
         print(f"warning: {line}", file=sys.stderr)
     with joining.joined(options.ray, resume=RESUME, packages=execute.PACKAGES), lock.held(folder):
         signals.on_interrupt("interrupted: recorded runs are kept; continue with --resume")
         try:
-            path, results = evaluated(folder, runs, described, needed, options, kept, study)
+            path, results = evaluated(folder, runs, described, needed, options, results_cache, study)
         except OSError as error:
             if error.errno not in DISK_FULL_ERRORS:
                 raise
             why = f"cannot be written: {os.strerror(error.errno)}"
             raise InputError(f"{folder}: {why}: recorded runs are kept; continue with --resume") from None
         summary_table.print_all(results, chosen)
-        for one in chosen:
+        for suite in chosen:
             for line in (
-                *warnings.starved_lines(results, one.name),
-                *warnings.fallback_lines(results, one.name),
+                *warnings.starved_lines(results, suite.name),
+                *warnings.fallback_lines(results, suite.name),
             ):
                 print(f"warning: {line}", file=sys.stderr)
         if options.format == "latex":
@@ -233,14 +233,14 @@ def report_again(arguments: Sequence[str], study: Study | None = None) -> int:
 
 def report_parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """Return the parser of ``report``, a part of the command ``program``."""
-    found = OneLineParser(
+    command_parser = OneLineParser(
         prog=f"{program} report",
         description="Write tables, figures and the report of an evaluation again, from its folder.",
         examples=("runs/a", "runs/a --format latex"),
     )
-    found.add_argument("folder", type=as_folder, metavar="DIR", help="an evaluation's folder")
-    add_format(found)
-    return found
+    command_parser.add_argument("folder", type=as_folder, metavar="DIR", help="an evaluation's folder")
+    add_format(command_parser)
+    return command_parser
 
 
 def evaluated(
@@ -249,7 +249,7 @@ def evaluated(
     described: dict[str, Any],
     needed: execute.Inputs,
     options: argparse.Namespace,
-    kept: cache.Folder | None = None,
+    results_cache: cache.Folder | None = None,
     study: Study | None = None,
 ) -> tuple[Path, Results]:
     """Run what ``folder`` does not hold yet and write the report; return its path and the results."""
@@ -259,7 +259,7 @@ def evaluated(
         store = Store.create(folder, described)
     write_atomically(folder / "run.json", description.encode(described))
     described["from_cache"] = carry_out(
-        runs, store, needed, options, kept, study.reads_series if study else None
+        runs, store, needed, options, results_cache, study.reads_series if study else None
     )
     write_atomically(folder / "run.json", description.encode(described))
     if store.rows.is_empty():
@@ -273,17 +273,17 @@ def evaluated(
     return page.write(results, study.make_section if study else None), results
 
 
-def load_suites(given: Sequence[str], options: argparse.Namespace) -> list[Suite]:
+def load_suites(names_or_files: Sequence[str], options: argparse.Namespace) -> list[Suite]:
     """Load suites and apply ``--quick``, ``--spot`` and ``--repeats``; reject duplicate names."""
-    loaded = [names.as_suite(name) for name in given]
-    seen: set[str] = set()
-    for one in loaded:
-        if one.name in seen:
-            raise InputError(f"{one.name}: two of the given suites and files have this name")
-        seen.add(one.name)
+    loaded = [names.as_suite(name) for name in names_or_files]
+    loaded_names: set[str] = set()
+    for suite in loaded:
+        if suite.name in loaded_names:
+            raise InputError(f"{suite.name}: two of the given suites and files have this name")
+        loaded_names.add(suite.name)
     if options.quick or options.spot:
-        loaded = [one.as_quick() if options.quick else one.as_spot() for one in loaded]
-    return [one.model_copy(update={"repeats": options.repeats or one.repeats}) for one in loaded]
+        loaded = [suite.as_quick() if options.quick else suite.as_spot() for suite in loaded]
+    return [suite.model_copy(update={"repeats": options.repeats or suite.repeats}) for suite in loaded]
 
 
 def planned(
@@ -291,22 +291,22 @@ def planned(
     contestants: Contestants,
     traces: dict[str, inputs.LoadedTrace],
     options: argparse.Namespace,
-    known: list[str],
+    backend_schemes: list[str],
 ) -> list[Run]:
     """Return all runs of all suites, checked."""
     classic = [name for name in contestants.names or [] if name not in contestants.policies]
-    if classic and not any(one.tests_schemes for one in chosen):
+    if classic and not any(suite.tests_schemes for suite in chosen):
         raise InputError(
             f"--schemes: {classic[0]}: no flow of these scenarios has scheme: $scheme, which it would replace"
         )
     runs = []
-    for one in chosen:
+    for suite in chosen:
         runs += plan.expand(
-            one,
+            suite,
             contestants,
             {name: plan.Trace(trace.period_s, trace.sha256) for name, trace in traces.items()},
             backend=options.backend,
-            known=known,
+            backend_schemes=backend_schemes,
             base_seed=options.seed,
             repeats=None,
             version=leosim.__version__,

@@ -157,7 +157,7 @@ def test_a_real_time_plan_says_how_long_it_takes_and_no_other_does(tmp_path):
             Contestants(["cubic", "reno", "bbr"], {}),
             {},
             backend=backend,
-            known=["cubic", "reno", "bbr"],
+            backend_schemes=["cubic", "reno", "bbr"],
             base_seed=1,
             repeats=None,
             version="test",

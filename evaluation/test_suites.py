@@ -47,7 +47,7 @@ def runs_of(name: str) -> Iterator[tuple[Run, list[dict[str, Any]]]]:
         own,
         known,
         backend="simulator",
-        known=leosim.schemes(),
+        backend_schemes=leosim.schemes(),
         base_seed=1,
         repeats=1,
         version=leosim.__version__,

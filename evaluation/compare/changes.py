@@ -11,7 +11,7 @@ Description = Mapping[str, Any]
 class Change(NamedTuple):
     """A setting and its values in both evaluations."""
 
-    what: str
+    label: str
     a: str
     b: str
 
@@ -22,16 +22,18 @@ def changes(a: Description, b: Description) -> list[Change]:
 
 
 def _general(a: Description, b: Description) -> Iterator[Change]:
-    for what in ("commit", "seed", "platform"):
-        yield from _unequal(what, a.get(what), b.get(what))
-    for what in ("backend", "quick"):
-        yield from _unequal(f"--{what}", a["config"].get(what), b["config"].get(what))
+    for name in ("commit", "seed", "platform"):
+        yield from _unequal(name, a.get(name), b.get(name))
+    for option in ("backend", "quick"):
+        yield from _unequal(f"--{option}", a["config"].get(option), b["config"].get(option))
     for name in dict.fromkeys([*a["versions"], *b["versions"]]):
         yield from _unequal(f"version of {name}", a["versions"].get(name), b["versions"].get(name))
 
 
 def _suites(a: Description, b: Description) -> Iterator[Change]:
-    ours, theirs = ({suite["name"]: suite for suite in one["config"]["suites"]} for one in (a, b))
+    ours, theirs = (
+        {suite["name"]: suite for suite in description["config"]["suites"]} for description in (a, b)
+    )
     yield from _only("suites", ours, theirs)
     for name in ours:
         if name in theirs:
@@ -54,13 +56,13 @@ def _traces(a: Description, b: Description) -> Iterator[Change]:
             yield from _unequal(f"trace {name}", digest[:12], b["traces"][name][:12])
 
 
-def _only(what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[Change]:
+def _only(label: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[Change]:
     mine = ", ".join(name for name in ours if name not in theirs)
     other = ", ".join(name for name in theirs if name not in ours)
     if mine or other:
-        yield Change(f"{what} in one only", mine or "–", other or "–")
+        yield Change(f"{label} in one only", mine or "–", other or "–")
 
 
-def _unequal(what: str, a: Any, b: Any) -> Iterator[Change]:
+def _unequal(label: str, a: Any, b: Any) -> Iterator[Change]:
     if a != b:
-        yield Change(what, shown(a), shown(b))
+        yield Change(label, shown(a), shown(b))

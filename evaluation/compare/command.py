@@ -15,20 +15,20 @@ from leogym.evaluation.recorded.results import Results
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line's parser."""
-    found = OneLineParser(
+    command_parser = OneLineParser(
         prog="leogym evaluate compare",
         description="Show what changed between two evaluations, and whether it is significant.",
         examples=("runs/a runs/b", "runs/a runs/b --format csv"),
     )
-    found.add_argument("a", type=as_folder, metavar="RUN_A", help="an evaluation's folder")
-    found.add_argument("b", type=as_folder, metavar="RUN_B", help="another evaluation's folder")
-    found.add_argument(
+    command_parser.add_argument("a", type=as_folder, metavar="RUN_A", help="an evaluation's folder")
+    command_parser.add_argument("b", type=as_folder, metavar="RUN_B", help="another evaluation's folder")
+    command_parser.add_argument(
         "--format",
         choices=("text", "markdown", "csv"),
         default="text",
         help="text and markdown show significant differences, csv all (default: text)",
     )
-    return found
+    return command_parser
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -36,15 +36,15 @@ def run(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
     a, b = Results.read(options.a), Results.read(options.b)
     try:
-        found = effects(a.runs, b.runs)
+        differences = effects(a.runs, b.runs)
     except InputError as error:
         raise InputError(f"{options.a}, {options.b}: {error}") from None
     setup = changes(a.description, b.description)
     if options.format == "csv":
-        print(formats.csv(found), end="")
+        print(formats.csv(differences), end="")
     elif options.format == "markdown":
-        print(formats.markdown(setup, found), end="")
+        print(formats.markdown(setup, differences), end="")
     else:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        print(formats.text(setup, found, width), end="")
+        print(formats.text(setup, differences, width), end="")
     return 0

@@ -71,12 +71,15 @@ class Effect:
 
 def effects(a: pl.DataFrame, b: pl.DataFrame) -> list[Effect]:
     """Return all differences between the rows of two ``runs.parquet``, largest first."""
-    sides = [values_by_run(one).partition_by(KEY, as_dict=True, maintain_order=True) for one in (a, b)]
+    sides = [values_by_run(rows).partition_by(KEY, as_dict=True, maintain_order=True) for rows in (a, b)]
     shared = [key for key in sides[0] if key in sides[1]]
     if not shared:
         raise InputError("compare: the two share no suite with the same scenario, scheme and backend")
-    found = [one for key in shared for one in _of_case(key, sides[0][key], sides[1][key])]
-    return sorted(_corrected(found), key=lambda one: (-one.size, one.suite, one.scenario, one.scheme))
+    uncorrected = [effect for key in shared for effect in _of_case(key, sides[0][key], sides[1][key])]
+    return sorted(
+        _corrected(uncorrected),
+        key=lambda effect: (-effect.size, effect.suite, effect.scenario, effect.scheme),
+    )
 
 
 def _of_case(key: tuple[object, ...], a: pl.DataFrame, b: pl.DataFrame) -> Iterator[Effect]:
@@ -120,15 +123,17 @@ def _tested(x: np.ndarray, y: np.ndarray, paired: bool) -> tuple[float | None, f
     return float(low), float(high), p
 
 
-def _corrected(found: list[Effect]) -> list[Effect]:
+def _corrected(uncorrected: list[Effect]) -> list[Effect]:
     """Return the effects with adjusted p-values; identical results do not count as tests."""
-    tested = [index for index, one in enumerate(found) if one.p is not None and one.verdict != "same"]
+    tested = [
+        index for index, effect in enumerate(uncorrected) if effect.p is not None and effect.verdict != "same"
+    ]
     if not tested:
-        return found
+        return uncorrected
     from scipy import stats  # here, because it takes a second to import
 
-    adjusted = stats.false_discovery_control([found[index].p for index in tested], method="bh")
-    corrected = list(found)
+    adjusted = stats.false_discovery_control([uncorrected[index].p for index in tested], method="bh")
+    corrected = list(uncorrected)
     for index, q in zip(tested, adjusted, strict=True):
-        corrected[index] = replace(found[index], q=float(q))
+        corrected[index] = replace(uncorrected[index], q=float(q))
     return corrected

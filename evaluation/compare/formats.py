@@ -47,11 +47,11 @@ def text(changes: Sequence[Change], effects: Sequence[Effect], width: int | None
     else:
         console.print("setup: nothing differs")
     console.print()
-    significant = [one for one in effects if one.significant]
+    significant = [effect for effect in effects if effect.significant]
     if significant:
         table = Table(*HEADER, box=None, pad_edge=False)
-        for one in significant:
-            table.add_row(*(escape(cell) for cell in cells(one)))
+        for effect in significant:
+            table.add_row(*(escape(cell) for cell in cells(effect)))
         console.print(table, highlight=False)
         console.print()
     console.print(counts(effects), highlight=False, soft_wrap=True)
@@ -66,7 +66,7 @@ def markdown(changes: Sequence[Change], effects: Sequence[Effect]) -> str:
         _table(("setup", "A", "B"), changes) if changes else "Nothing differs.",
         "## Results",
     ]
-    significant = [cells(one) for one in effects if one.significant]
+    significant = [cells(effect) for effect in effects if effect.significant]
     if significant:
         parts.append(_table(HEADER, significant))
     return "\n\n".join([*parts, counts(effects)]) + "\n"
@@ -78,7 +78,7 @@ def cells(effect: Effect) -> list[str]:
     unit = f" ({metric.unit})" if metric.unit else ""
     scheme = effect.scheme if effect.backend == "simulator" else f"{effect.scheme} on {effect.backend}"
     ends = [effect.low, effect.high]
-    shown = ", ".join(metric.show(end) for end in ends if end is not None)
+    interval = ", ".join(metric.show(end) for end in ends if end is not None)
     return [
         effect.suite,
         effect.scenario,
@@ -87,7 +87,7 @@ def cells(effect: Effect) -> list[str]:
         metric.show(effect.mean_a),
         metric.show(effect.mean_b),
         f"{effect.difference * metric.scale:+,.{metric.digits}f}",
-        f"[{shown}]" if shown else "–",
+        f"[{interval}]" if interval else "–",
         "–" if effect.q is None else f"{effect.q:.3f}" if effect.q >= 0.001 else "< 0.001",
         effect.verdict,
     ]
@@ -95,11 +95,11 @@ def cells(effect: Effect) -> list[str]:
 
 def counts(effects: Sequence[Effect]) -> str:
     """Return a sentence with the number of differences per verdict and the test."""
-    found = Counter(one.verdict for one in effects)
-    told = ", ".join(f"{found[name]} {name}" for name in _VERDICTS if found[name])
-    paired = sum(one.paired for one in effects)
+    verdicts = Counter(effect.verdict for effect in effects)
+    listing = ", ".join(f"{verdicts[name]} {name}" for name in _VERDICTS if verdicts[name])
+    paired = sum(effect.paired for effect in effects)
     return (
-        f"{len(effects)} differences (B - A), {paired} of them in pairs of equal seeds: {told}; "
+        f"{len(effects)} differences (B - A), {paired} of them in pairs of equal seeds: {listing}; "
         "significant at a false discovery rate of 5 % (Benjamini-Hochberg)"
     )
 

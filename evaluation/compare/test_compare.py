@@ -165,7 +165,7 @@ def test_policies_and_traces_that_changed_are_named() -> None:
         "traces": {"sd-ny-bp": "c" * 64},
         "config": {"suites": [], "schemes": {}, "policies": {"astraea": {"sha256": "d" * 64}}},
     }
-    assert [change.what for change in changes(a, b)] == [
+    assert [change.label for change in changes(a, b)] == [
         "version of leosim",
         "policy of astraea",
         "trace sd-ny-bp",

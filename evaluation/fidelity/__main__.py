@@ -42,7 +42,7 @@ QUEUES = "fidelity-aqm"
 BOTTLENECKS = "fidelity-lot"
 
 
-def table(found: Sequence[Fidelity]) -> Table:
+def table(fidelities: Sequence[Fidelity]) -> Table:
     """Return a table of schemes; a star marks values beyond the bounds."""
     columns = (
         "runs",
@@ -55,15 +55,15 @@ def table(found: Sequence[Fidelity]) -> Table:
         "start-up",
         "cwnd",
     )
-    made = Table("scheme", box=None, pad_edge=False)
+    rich_table = Table("scheme", box=None, pad_edge=False)
     for column in columns:
-        made.add_column(column, justify="right")
-    for one in found:
-        beyond = misses(one)
-        texts = [_unit(name, getattr(one, name)) + ("*" if name in beyond else "") for name in BOUNDS]
-        made.add_row(one.scheme, str(one.runs), *texts)
-    made.add_row("bound", "", *(_unit(name, bound) for name, bound in BOUNDS.items()))
-    return made
+        rich_table.add_column(column, justify="right")
+    for row in fidelities:
+        beyond = misses(row)
+        texts = [_unit(name, getattr(row, name)) + ("*" if name in beyond else "") for name in BOUNDS]
+        rich_table.add_row(row.scheme, str(row.runs), *texts)
+    rich_table.add_row("bound", "", *(_unit(name, bound) for name, bound in BOUNDS.items()))
+    return rich_table
 
 
 def _unit(name: str, value: float) -> str:
@@ -77,7 +77,7 @@ def _unit(name: str, value: float) -> str:
 
 
 def _print_runs(console: Console, compared: Sequence[Comparison]) -> None:
-    made = Table("scenario", "scheme", box=None, pad_edge=False)
+    rich_table = Table("scenario", "scheme", box=None, pad_edge=False)
     for column in (
         "goodput (Mbit/s)",
         "mean RTT (ms)",
@@ -86,22 +86,24 @@ def _print_runs(console: Console, compared: Sequence[Comparison]) -> None:
         "start-up (s)",
         "cwnd",
     ):
-        made.add_column(column, justify="right")
-    for one in compared:
-        ours, theirs = one.simulated[0], one.run.flows[0]
+        rich_table.add_column(column, justify="right")
+    for comparison in compared:
+        ours, theirs = comparison.simulated[0], comparison.run.flows[0]
         pairs = [
             (
-                sum(flow.goodput_mbps for flow in one.simulated),
-                sum(flow.goodput_mbps for flow in one.run.flows),
+                sum(flow.goodput_mbps for flow in comparison.simulated),
+                sum(flow.goodput_mbps for flow in comparison.run.flows),
             ),
             (ours.rtt_mean_ms, theirs.rtt_mean_ms),
             (ours.rtt_p95_ms, theirs.rtt_p95_ms),
             (_percent(ours.retransmit_rate), _percent(theirs.retransmit_rate)),
             (ours.startup_s, theirs.startup_s),
         ]
-        cells = [f"{_text(left)} / {_text(right)}" for left, right in pairs]
-        made.add_row(one.run.scenario.name, one.run.scheme, *cells, f"{one.cwnd:.0%}")
-    console.print(made)
+        cells = [f"{_text(simulated)} / {_text(measured)}" for simulated, measured in pairs]
+        rich_table.add_row(
+            comparison.run.scenario.name, comparison.run.scheme, *cells, f"{comparison.cwnd:.0%}"
+        )
+    console.print(rich_table)
 
 
 def _star(error: float, bound: float) -> str:
@@ -123,37 +125,43 @@ def record(folder: Path, *, keep: bool = False) -> list[Path]:
     paths = []
     for suite in results.suites:
         path = (spot.FOLDER if results.spot else golden.FOLDER) / f"{suite.name}.json"
-        made = golden.of_results(results, suite.name, guest)
-        golden.write(path, golden.renewed(golden.read(path), made) if keep and path.exists() else made)
+        recording = golden.of_results(results, suite.name, guest)
+        golden.write(
+            path, golden.renewed(golden.read(path), recording) if keep and path.exists() else recording
+        )
         paths.append(path)
     return paths
 
 
 def parser() -> OneLineParser:
     """Return the command line's parser."""
-    made = OneLineParser(
+    command_parser = OneLineParser(
         prog=PROGRAM,
         description="Show the simulator's distance from the real kernel, scheme by scheme.",
         examples=("", "cubic bbr --runs", "record runs/kernel"),
     )
-    made.add_argument("what", nargs="*", metavar="SCHEME", help="schemes (default: all), or: record FOLDER")
-    made.add_argument("--runs", action="store_true", help="show every run: simulator / kernel")
-    made.add_argument("--keep", action="store_true", help="record: keep the runs that FOLDER does not have")
-    return made
+    command_parser.add_argument(
+        "schemes", nargs="*", metavar="SCHEME", help="schemes (default: all), or: record FOLDER"
+    )
+    command_parser.add_argument("--runs", action="store_true", help="show every run: simulator / kernel")
+    command_parser.add_argument(
+        "--keep", action="store_true", help="record: keep the runs that FOLDER does not have"
+    )
+    return command_parser
 
 
 @reports_input_errors
 def main() -> int:
     """Run the command line."""
     options = parser().parse_args()
-    if options.what[:1] == ["record"]:
-        if len(options.what) != 2:
+    if options.schemes[:1] == ["record"]:
+        if len(options.schemes) != 2:
             raise InputError("record: needs one folder, of an evaluation with --backend lab")
-        print("\n".join(str(path) for path in record(Path(options.what[1]), keep=options.keep)))
+        print("\n".join(str(path) for path in record(Path(options.schemes[1]), keep=options.keep)))
         return 0
     console = Console()
-    chosen = options.what or list(leosim.schemes())
-    runs = [run for one in golden.shipped() for run in one.runs if run.scheme in chosen]
+    chosen = options.schemes or list(leosim.schemes())
+    runs = [run for recording in golden.shipped() for run in recording.runs if run.scheme in chosen]
     if options.runs:
         _print_runs(console, compare(runs))
     console.print(f"Simulator against Linux {kernel()}, medians over runs of one flow", highlight=False)
@@ -162,41 +170,41 @@ def main() -> int:
         if scheme in BEYOND:
             console.print(f"* {scheme}: {BEYOND[scheme][1]}", highlight=False)
     shared = compare([run for run in runs if len(run.flows) > 1 and run.suite != BOTTLENECKS])
-    for one in sharing(shared):
+    for pair in sharing(shared):
         console.print(
-            f"{one.scheme}: goodput ratio of two flows {one.simulator:.2f}, on the kernel "
-            f"{one.kernel:.2f} (means over {one.runs} runs){_star(one.simulator - one.kernel, SHARE)}",
+            f"{pair.scheme}: goodput ratio of two flows {pair.simulator:.2f}, on the kernel "
+            f"{pair.kernel:.2f} (means over {pair.runs} runs){_star(pair.simulator - pair.kernel, SHARE)}",
             highlight=False,
         )
     for suite in (QUEUES, *STRICT):
         bound, draws = (STRICT_QUEUEING, STRICT_DRAWS) if suite in STRICT else (QUEUEING, 1)
-        for one in queueing(compare(redrawn([run for run in runs if run.suite == suite], draws))):
+        for queue in queueing(compare(redrawn([run for run in runs if run.suite == suite], draws))):
             console.print(
-                f"{one.scheme} on {one.scenario}: {one.simulator_ms:.1f} ms of queueing, on the kernel "
-                f"{one.kernel_ms:.1f} ms (means over {one.runs} runs and {one.runs // draws} on the kernel)"
-                f"{_star(one.error, bound)}",
+                f"{queue.scheme} on {queue.scenario}: {queue.simulator_ms:.1f} ms of queueing, on the kernel "
+                f"{queue.kernel_ms:.1f} ms (means over {queue.runs} runs and {queue.runs // draws} on the "
+                f"kernel){_star(queue.error, bound)}",
                 highlight=False,
             )
-            if one.kernel_marked:
+            if queue.kernel_marked:
                 console.print(
-                    f"  {one.simulator_marked:.0f} marked packets, on the kernel {one.kernel_marked:.0f}"
-                    f"{_star(one.marks_error, bound)}",
+                    f"  {queue.simulator_marked:.0f} marked packets, on the kernel {queue.kernel_marked:.0f}"
+                    f"{_star(queue.marks_error, bound)}",
                     highlight=False,
                 )
     bottlenecks = [run for run in runs if run.suite == BOTTLENECKS]
-    for one in crossings(compare(redrawn(bottlenecks, DRAWS))):
+    for crossing in crossings(compare(redrawn(bottlenecks, DRAWS))):
         console.print(
-            f"{one.scheme} on {one.scenario}: a flow over all bottlenecks gets {one.simulator:.3f} times the "
-            f"goodput of flows over one, on the kernel {one.kernel:.3f} (means over {one.runs} runs and "
-            f"{one.runs // DRAWS} on the kernel)"
-            f"{_star(one.error, RATIO)}",
+            f"{crossing.scheme} on {crossing.scenario}: a flow over all bottlenecks gets "
+            f"{crossing.simulator:.3f} times the goodput of flows over one, on the kernel "
+            f"{crossing.kernel:.3f} (means over {crossing.runs} runs and {crossing.runs // DRAWS} on the "
+            f"kernel){_star(crossing.error, RATIO)}",
             highlight=False,
         )
-    for many in crowds(shared):
+    for crowd in crowds(shared):
         console.print(
-            f"{many.scheme} on {many.scenario}: {many.flows} flows have a Jain's index of "
-            f"{many.simulator:.2f}, on the kernel {many.kernel:.2f} (means over {many.runs} runs)"
-            f"{_star(many.simulator - many.kernel, SHARE)}",
+            f"{crowd.scheme} on {crowd.scenario}: {crowd.flows} flows have a Jain's index of "
+            f"{crowd.simulator:.2f}, on the kernel {crowd.kernel:.2f} (means over {crowd.runs} runs)"
+            f"{_star(crowd.simulator - crowd.kernel, SHARE)}",
             highlight=False,
         )
     return 0

@@ -70,8 +70,8 @@ def compare(runs: Sequence[GoldenRun]) -> list[Comparison]:
     """Simulate the kernel's runs."""
     logs = _logs([run.scenario for run in runs])
     return [
-        Comparison(one, _figures(log), sum(link["marked_packets"] for link in log.links))
-        for one, log in zip(runs, logs, strict=True)
+        Comparison(run, _figures(log), sum(link["marked_packets"] for link in log.links))
+        for run, log in zip(runs, logs, strict=True)
     ]
 
 

@@ -68,9 +68,9 @@ BEYOND: dict[str, tuple[set[str], str]] = {
 """Schemes that miss bounds: which ones, and why."""
 
 
-def misses(one: Fidelity) -> set[str]:
+def misses(fidelity: Fidelity) -> set[str]:
     """Return a scheme's figures beyond the bounds."""
-    return {name for name, bound in BOUNDS.items() if getattr(one, name) > bound}
+    return {name for name, bound in BOUNDS.items() if getattr(fidelity, name) > bound}
 
 
 def known(scheme: str) -> set[str]:

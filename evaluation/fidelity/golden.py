@@ -116,12 +116,12 @@ def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden
     rows = results.runs.filter((pl.col("suite") == suite) & (pl.col("backend") == "lab"))
     if rows.is_empty():
         raise InputError(f"{results.folder}: {suite}: no run of this suite used --backend lab")
-    [described] = [one for one in results.suites if one.name == suite]
+    [described] = [candidate for candidate in results.suites if candidate.name == suite]
     runs = []
     order = ["scenario", "run_scheme", "repeat"]
     for (name, scheme, repeat), flows in rows.sort(*order, "flow").group_by(order, maintain_order=True):
         cases = [case.scenario for case in described.cases(str(scheme))]
-        [template] = [one for one in cases if one.name == name]
+        [template] = [case for case in cases if case.name == name]
         first = flows.row(0, named=True)
         links = {
             key: link.model_copy(update={"offset_s": first["offset_s"]}) if link.trace is not None else link
@@ -140,11 +140,11 @@ def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden
         if any(flow.ecn not in (False, "none") for flow in scenario.flows):
             marked = sum(link["marked_packets"] for link in summaries_of(files["links"]))
         runs.append(GoldenRun(suite, str(scheme), scenario, figures, marked))
-    told = results.description
+    description = results.description
     provenance = {
         "kernel": guest["kernel"],
         "image_sha256": guest["sha256"],
-        **{name: told.get(name) for name in ("commit", "date", "command")},
+        **{name: description.get(name) for name in ("commit", "date", "command")},
     }
     return Golden(provenance, runs)
 
@@ -160,11 +160,11 @@ def renewed(older: Golden, newer: Golden) -> Golden:
         return run.suite, run.scheme, run.scenario.to_json()
 
     again = {key(run): run for run in newer.runs}
-    kept = [run for run in older.runs if key(run) not in again]
-    if not kept:
+    older_runs = [run for run in older.runs if key(run) not in again]
+    if not older_runs:
         return newer
     order = {key(run): place for place, run in enumerate(older.runs)}
-    runs = sorted([*kept, *newer.runs], key=lambda run: order.get(key(run), len(order)))
+    runs = sorted([*older_runs, *newer.runs], key=lambda run: order.get(key(run), len(order)))
     return Golden({**newer.provenance, "earlier": dict(older.provenance)}, runs)
 
 

@@ -39,14 +39,16 @@ class Queueing:
 def queueing(compared: Sequence[Comparison]) -> list[Queueing]:
     """Return the delays by scenario and scheme, of comparisons whose flows have RTTs."""
     groups: dict[tuple[str, str], list[tuple[float, float, int, int]]] = {}
-    for one in compared:
-        ours, theirs = _delay_ms(one.simulated[0]), _delay_ms(one.run.flows[0])
+    for comparison in compared:
+        ours, theirs = _delay_ms(comparison.simulated[0]), _delay_ms(comparison.run.flows[0])
         if ours is not None and theirs is not None:
-            marked = (one.simulated_marked, one.run.marked_packets or 0)
-            groups.setdefault((one.run.scenario.name, one.run.scheme), []).append((ours, theirs, *marked))
+            marked = (comparison.simulated_marked, comparison.run.marked_packets or 0)
+            groups.setdefault((comparison.run.scenario.name, comparison.run.scheme), []).append(
+                (ours, theirs, *marked)
+            )
     return [
-        Queueing(*group, len(found), *(sum(column) / len(found) for column in zip(*found, strict=True)))
-        for group, found in groups.items()
+        Queueing(*group, len(delays), *(sum(column) / len(delays) for column in zip(*delays, strict=True)))
+        for group, delays in groups.items()
     ]
 
 

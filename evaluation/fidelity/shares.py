@@ -22,16 +22,16 @@ class Sharing:
 
 def sharing(compared: Sequence[Comparison]) -> list[Sharing]:
     """Return the goodput ratios by scheme, of comparisons with two flows."""
-    found = []
-    for scheme in dict.fromkeys(one.run.scheme for one in compared):
+    sharings = []
+    for scheme in dict.fromkeys(comparison.run.scheme for comparison in compared):
         pairs = [
-            (_ratio(one.simulated), _ratio(one.run.flows))
-            for one in compared
-            if one.run.scheme == scheme and len(one.run.flows) == 2
+            (_ratio(comparison.simulated), _ratio(comparison.run.flows))
+            for comparison in compared
+            if comparison.run.scheme == scheme and len(comparison.run.flows) == 2
         ]
         if pairs:
-            found.append(Sharing(scheme, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0))))
-    return found
+            sharings.append(Sharing(scheme, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0))))
+    return sharings
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class Crowd:
 
 def crowds(compared: Sequence[Comparison]) -> list[Crowd]:
     """Return Jain's indices, of comparisons with three or more flows on the same route."""
-    found: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
-    for one in compared:
-        flows = len(one.run.flows)
-        if flows < 3 or len({tuple(flow.route) for flow in one.run.scenario.flows}) > 1:
+    groups: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
+    for comparison in compared:
+        flows = len(comparison.run.flows)
+        if flows < 3 or len({tuple(flow.route) for flow in comparison.run.scenario.flows}) > 1:
             continue
-        both = (_jain(one.simulated), _jain(one.run.flows))
-        found.setdefault((one.run.scenario.name, one.run.scheme, flows), []).append(both)
+        both = (_jain(comparison.simulated), _jain(comparison.run.flows))
+        groups.setdefault((comparison.run.scenario.name, comparison.run.scheme, flows), []).append(both)
     return [
         Crowd(*group, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0)))
-        for group, pairs in found.items()
+        for group, pairs in groups.items()
     ]
 
 
@@ -82,15 +82,15 @@ def crossings(compared: Sequence[Comparison]) -> list[Crossing]:
 
     A kernel run may occur several times, with simulations of different seeds.
     """
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for one in compared:
-        first, *others = (set(flow.route) for flow in one.run.scenario.flows)
-        if others and all(other < first for other in others):
-            both = (_over_others(one.simulated), _over_others(one.run.flows))
-            found.setdefault((one.run.scenario.name, one.run.scheme), []).append(both)
+    groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for comparison in compared:
+        first, *crossed = (set(flow.route) for flow in comparison.run.scenario.flows)
+        if crossed and all(other < first for other in crossed):
+            both = (_over_others(comparison.simulated), _over_others(comparison.run.flows))
+            groups.setdefault((comparison.run.scenario.name, comparison.run.scheme), []).append(both)
     return [
         Crossing(*group, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0)))
-        for group, pairs in found.items()
+        for group, pairs in groups.items()
     ]
 
 

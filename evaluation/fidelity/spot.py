@@ -56,11 +56,11 @@ def of_suite(name: str) -> SpotCheck | None:
     path = FOLDER / f"{name}.json"
     if not path.exists():
         return None
-    found = golden.read(path)
-    first = found.runs[0].scenario
-    drawn = compare(redrawn(found.runs, DRAWS))
+    recording = golden.read(path)
+    first = recording.runs[0].scenario
+    drawn = compare(redrawn(recording.runs, DRAWS))
     return SpotCheck(
-        kernel=str(found.provenance["kernel"]),
+        kernel=str(recording.provenance["kernel"]),
         command=leogym_command("evaluate", name, "--spot", "--backend", "lab"),
         scenario=first.name,
         duration_s=first.duration_s,
@@ -71,8 +71,8 @@ def of_suite(name: str) -> SpotCheck | None:
 def _row(drawn: Sequence[Comparison]) -> Row:
     compared = drawn[0]
     ours, theirs = compared.simulated, compared.run.flows
-    goodputs = [_goodput_mbps(one.simulated) for one in drawn]
-    rtts = [rtt for one in drawn if (rtt := one.simulated[0].rtt_mean_ms) is not None]
+    goodputs = [_goodput_mbps(comparison.simulated) for comparison in drawn]
+    rtts = [rtt for comparison in drawn if (rtt := comparison.simulated[0].rtt_mean_ms) is not None]
     return Row(
         scheme=compared.run.scheme,
         goodput_mbps=(_goodput_mbps(ours), _goodput_mbps(theirs)),

@@ -35,7 +35,7 @@ class Fidelity:
 
 def fidelity(schemes: Collection[str]) -> list[Fidelity]:
     """Return the fidelity of the schemes that the golden files have, in the given order."""
-    return [found for scheme in schemes if (found := _of_scheme(scheme)) is not None]
+    return [distance for scheme in schemes if (distance := _of_scheme(scheme)) is not None]
 
 
 def of_results(results: Results) -> list[Fidelity]:
@@ -54,20 +54,20 @@ def summary(scheme: str, compared: Sequence[Comparison]) -> Fidelity:
     """Return a scheme's fidelity from its comparisons."""
 
     def median(values: Iterable[float], share: float = 0.5) -> float:
-        kept = np.abs([value for value in values if not np.isnan(value)])
-        return float(np.quantile(kept, share)) if len(kept) else float("nan")
+        magnitudes = np.abs([value for value in values if not np.isnan(value)])
+        return float(np.quantile(magnitudes, share)) if len(magnitudes) else float("nan")
 
     return Fidelity(
         scheme,
         len(compared),
-        median(one.goodput for one in compared),
-        median((one.goodput for one in compared), 0.9),
-        median(one.rtt_mean for one in compared),
-        median((one.rtt_mean for one in compared), 0.9),
-        median(one.rtt_p95 for one in compared),
-        median(one.retransmit for one in compared),
-        median(one.startup_s for one in compared),
-        median(one.cwnd for one in compared),
+        median(comparison.goodput for comparison in compared),
+        median((comparison.goodput for comparison in compared), 0.9),
+        median(comparison.rtt_mean for comparison in compared),
+        median((comparison.rtt_mean for comparison in compared), 0.9),
+        median(comparison.rtt_p95 for comparison in compared),
+        median(comparison.retransmit for comparison in compared),
+        median(comparison.startup_s for comparison in compared),
+        median(comparison.cwnd for comparison in compared),
     )
 
 

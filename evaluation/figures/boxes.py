@@ -22,21 +22,21 @@ SHOWN = ("goodput_mbps", "delay_inflation")
 def panels(results: Results, suite: Suite) -> list[Panel]:
     """Return a panel for each scenario and metric of `SHOWN`, side by side."""
     tested = results.runs.filter((pl.col("suite") == suite.name) & pl.col("scheme").is_in(results.schemes))
-    found = []
+    drawn = []
     for scenario in results.scenarios(suite.name):
         mine = tested.filter(pl.col("scenario") == scenario)
-        found += [
+        drawn += [
             _panel(results, suite, scenario, name, mine) for name in SHOWN if mine[name].drop_nulls().len()
         ]
-    return found
+    return drawn
 
 
 def _panel(results: Results, suite: Suite, scenario: str, name: str, runs: pl.DataFrame) -> Panel:
     metric, look = METRICS[name], looks(results.schemes)
     values = {
-        scheme: found.to_list()
+        scheme: column.to_list()
         for scheme in results.schemes
-        if len(found := runs.filter(pl.col("scheme") == scheme)[name].drop_nulls())
+        if len(column := runs.filter(pl.col("scheme") == scheme)[name].drop_nulls())
     }
     with canvas(4.6, 1.0 + 0.24 * len(values)) as (figure, [axes]):
         drawn = axes.boxplot(
@@ -60,6 +60,6 @@ def _panel(results: Results, suite: Suite, scenario: str, name: str, runs: pl.Da
         axes.set_title(scenario)
         axes.set_xlim(left=0.0 if name == "goodput_mbps" else None)
         axes.xaxis.set_major_locator(MaxNLocator(6))
-        told = "; ".join(f"{scheme} {median(found):.4g}" for scheme, found in values.items())
-        label = f"{scenario}: median {metric.label.lower()} of flows: {told}"
+        medians = "; ".join(f"{scheme} {median(sample):.4g}" for scheme, sample in values.items())
+        label = f"{scenario}: median {metric.label.lower()} of flows: {medians}"
         return Panel(joined(suite.name, scenario, f"boxes-{name}"), label, figure, row=scenario)

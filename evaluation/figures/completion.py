@@ -42,15 +42,15 @@ def _makes_size(key: str, suite: Suite, cases: list[Case]) -> bool:
     """Return whether cases that differ only in this key transfer different sizes."""
     sizes: dict[tuple[object, ...], set[tuple[int | None, ...]]] = {}
     for case in cases:
-        others = tuple(case.values[name] for name in suite.grid if name != key)
+        other_values = tuple(case.values[name] for name in suite.grid if name != key)
         size = tuple(flow.transfer_bytes for flow in case.scenario.flows)
-        sizes.setdefault(others, set()).add(size)
-    return any(len(found) > 1 for found in sizes.values())
+        sizes.setdefault(other_values, set()).add(size)
+    return any(len(transfers) > 1 for transfers in sizes.values())
 
 
 def _panel(results: Results, suite: Suite, title: str, done: pl.DataFrame) -> Panel:
     look = looks(results.schemes)
-    handles, told = [], []
+    handles, descriptions = [], []
     with canvas(4.8, 3.6) as (figure, [axes]):
         for scheme in results.schemes:
             mine = done.filter(pl.col("scheme") == scheme)
@@ -71,7 +71,7 @@ def _panel(results: Results, suite: Suite, title: str, done: pl.DataFrame) -> Pa
             axes.plot(size_kib, medians["completion_s"].to_numpy(), linestyle=look[scheme].dash, **style)
             handles.append(Line2D([], [], linestyle=look[scheme].dash, label=scheme, **style))
             first, last = medians.row(0), medians.row(-1)
-            told.append(
+            descriptions.append(
                 f"{scheme} {first[1]:.2f} s at {first[0] / 1024:,.0f} KiB, "
                 f"{last[1]:.2f} s at {last[0] / 1024:,.0f} KiB"
             )
@@ -81,4 +81,4 @@ def _panel(results: Results, suite: Suite, title: str, done: pl.DataFrame) -> Pa
         axes.tick_params(axis="both", which="minor", color=MUTED)
         legend_above(figure, handles)
     name = "-".join(part for part in (suite.name, *title.replace(",", "").split()) if part)
-    return Panel(joined(name, "completion"), f"Median completion time: {'; '.join(told)}", figure)
+    return Panel(joined(name, "completion"), f"Median completion time: {'; '.join(descriptions)}", figure)

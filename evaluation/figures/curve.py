@@ -21,26 +21,26 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
     there = set(results.scenarios(suite.name))
     for case in suite.cases(results.schemes[0]):
         if case.scenario.name in there:
-            others = [f"{name} {case.values[name]}" for name in suite.grid if name != suite.x]
-            groups.setdefault(", ".join(others), []).append(case)
-    return [_panel(results, suite, others, cases) for others, cases in groups.items()]
+            other_values = [f"{name} {case.values[name]}" for name in suite.grid if name != suite.x]
+            groups.setdefault(", ".join(other_values), []).append(case)
+    return [_panel(results, suite, title, cases) for title, cases in groups.items()]
 
 
-def _panel(results: Results, suite: Suite, others: str, cases: Sequence[Case]) -> Panel:
+def _panel(results: Results, suite: Suite, title: str, cases: Sequence[Case]) -> Panel:
     assert suite.x is not None  # `Suite` validates this.
     metric = suite.headline[0]
     look = looks(results.schemes)
-    handles, told = [], []
+    handles, descriptions = [], []
     with canvas(4.3, 3.2) as (figure, [axes]):
         for scheme in results.schemes:
-            found = [
+            points = [
                 (case.values[suite.x], row)
                 for case in cases
                 if (row := results.interval(suite.name, case.scenario.name, scheme, metric))
             ]
-            if not found:
+            if not points:
                 continue
-            x, rows = [value for value, _ in found], [row for _, row in found]
+            x, rows = [value for value, _ in points], [row for _, row in points]
             means = [row["mean"] for row in rows]
             lows = [row["mean"] if row["ci_low"] is None else row["ci_low"] for row in rows]
             highs = [row["mean"] if row["ci_high"] is None else row["ci_high"] for row in rows]
@@ -50,7 +50,7 @@ def _panel(results: Results, suite: Suite, others: str, cases: Sequence[Case]) -
             style |= {"linestyle": look[scheme].dash, "markersize": 5}
             axes.errorbar(x, means, yerr=[below, above], capsize=2.5, **style)
             handles.append(Line2D([], [], label=scheme, **style))
-            told.append(
+            descriptions.append(
                 f"{scheme} {', '.join(f'{mean:.2f} at {at}' for at, mean in zip(x, means, strict=True))}"
             )
         for name, value in suite.references.items():
@@ -65,10 +65,10 @@ def _panel(results: Results, suite: Suite, others: str, cases: Sequence[Case]) -
                 fontsize=7,
                 color=MUTED,
             )
-        axes.set(xlabel=suite.x.replace("_", " "), ylabel=metric.replace("_", " "), title=others)
+        axes.set(xlabel=suite.x.replace("_", " "), ylabel=metric.replace("_", " "), title=title)
         if metric in _RATIOS:
             # The ratio of one flow to the others may exceed 1.
             axes.set_ylim(0.0, max(1.05, axes.get_ylim()[1]))
         legend_above(figure, handles)
-    name = "-".join(part for part in (suite.name, *others.replace(",", "").split()) if part)
-    return Panel(joined(name, "curve"), f"{metric} over {suite.x}: {'; '.join(told)}", figure)
+    name = "-".join(part for part in (suite.name, *title.replace(",", "").split()) if part)
+    return Panel(joined(name, "curve"), f"{metric} over {suite.x}: {'; '.join(descriptions)}", figure)

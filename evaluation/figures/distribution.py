@@ -21,22 +21,22 @@ CAPTION = (
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
     """Return two panels, goodput and RTT, for each scenario of the suite with series."""
-    found = []
+    drawn = []
     for scenario in results.scenarios(suite.name):
         series = {
-            contest: one
-            for contest, one in results.series(suite.name, scenario).items()
+            contest: run_series
+            for contest, run_series in results.series(suite.name, scenario).items()
             if contest in results.schemes
         }
         if series:
-            found += [
+            drawn += [
                 _panel(results, suite, scenario, series, kind, label, values)
                 for kind, label, values in (
                     ("goodput", "goodput (Mbit/s)", _goodput_mbps),
                     ("rtt", "RTT (ms)", _rtt_ms),
                 )
             ]
-    return found
+    return drawn
 
 
 def _goodput_mbps(flows: pl.DataFrame) -> Column:
@@ -57,19 +57,19 @@ def _panel(
     values: Callable[[pl.DataFrame], Column],
 ) -> Panel:
     look = looks(results.schemes)
-    told = []
+    descriptions = []
     with canvas(4.3, 3.0) as (figure, [axes]):
-        for scheme, one in series.items():
-            found = values(one.flows.filter(pl.col("flow_scheme") == scheme))
-            found = np.sort(found[np.isfinite(found)])
-            if not len(found):
+        for scheme, run_series in series.items():
+            sample = values(run_series.flows.filter(pl.col("flow_scheme") == scheme))
+            sample = np.sort(sample[np.isfinite(sample)])
+            if not len(sample):
                 continue
             # 200 steps look the same as ten thousand.
-            shares = np.linspace(0.0, 1.0, min(200, len(found)))
+            shares = np.linspace(0.0, 1.0, min(200, len(sample)))
             axes.plot(
-                np.quantile(found, shares), shares, color=look[scheme].color, linestyle=look[scheme].dash
+                np.quantile(sample, shares), shares, color=look[scheme].color, linestyle=look[scheme].dash
             )
-            told.append(f"{scheme} {np.median(found):.4g}")
+            descriptions.append(f"{scheme} {np.median(sample):.4g}")
         axes.set(xlabel=label, ylabel="share of intervals", title=scenario, ylim=(0.0, 1.0))
         axes.set_xlim(left=0.0)
         handles = [
@@ -77,4 +77,4 @@ def _panel(
         ]
         legend_above(figure, handles)
         name = joined(suite.name, scenario, f"distribution-{kind}")
-        return Panel(name, f"{scenario}: median {label}: {'; '.join(told)}", figure, row=scenario)
+        return Panel(name, f"{scenario}: median {label}: {'; '.join(descriptions)}", figure, row=scenario)

@@ -35,16 +35,16 @@ def _panel(results: Results, suite: Suite, metric: str, scenarios: list[str], nu
     title = "Goodput ratio" if metric == "goodput_ratio" else "Jain’s index"
     width = 0.8 / max(1, len(results.schemes))
     with canvas(4.8, 3.2) as (figure, [axes]):
-        told = []
+        descriptions = []
         for group, scenario in enumerate(scenarios):
             for rank, scheme in enumerate(results.schemes):
-                found = results.interval(suite.name, scenario, scheme, metric)
-                if not found:
+                row = results.interval(suite.name, scenario, scheme, metric)
+                if not row:
                     continue
                 x = group + (rank - (len(results.schemes) - 1) / 2) * width
                 axes.bar(
                     x,
-                    found["mean"],
+                    row["mean"],
                     0.86 * width,
                     color=look[scheme].color,
                     alpha=0.75,
@@ -53,12 +53,12 @@ def _panel(results: Results, suite: Suite, metric: str, scenarios: list[str], nu
                     edgecolor="white",
                     zorder=2,
                 )
-                if found["ci_low"] is not None:
-                    axes.vlines(x, found["ci_low"], found["ci_high"], color=INK, linewidth=1.2, zorder=4)
+                if row["ci_low"] is not None:
+                    axes.vlines(x, row["ci_low"], row["ci_high"], color=INK, linewidth=1.2, zorder=4)
                 values = _runs(results, suite, scenario, scheme, metric)
                 spread = np.linspace(-0.25, 0.25, len(values)) * width if len(values) > 1 else [0.0]
                 axes.plot(x + np.asarray(spread), values, ".", color=MUTED, markersize=4, zorder=3)
-                told.append(f"{scenario} {scheme} {found['mean']:.2f}")
+                descriptions.append(f"{scenario} {scheme} {row['mean']:.2f}")
         axes.set_xticks(range(len(scenarios)), scenarios)
         axes.grid(False, axis="x")
         axes.tick_params(axis="x", length=0)
@@ -76,7 +76,7 @@ def _panel(results: Results, suite: Suite, metric: str, scenarios: list[str], nu
         ]
         legend_above(figure, handles)
         name = joined(suite.name, "fairness" + (f"-{number}" if number else ""))
-        return Panel(name, f"{title}: {'; '.join(told)}", figure)
+        return Panel(name, f"{title}: {'; '.join(descriptions)}", figure)
 
 
 def _runs(results: Results, suite: Suite, scenario: str, scheme: str, metric: str) -> list[float]:

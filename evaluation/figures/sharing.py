@@ -25,13 +25,13 @@ DASHES: tuple[Any, ...] = ("-", (0, (3, 1.2)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
     """Return a panel for each scenario and scheme of the suite with series."""
-    found = []
+    drawn = []
     for scenario in results.scenarios(suite.name):
         for contest in results.contests(suite.name, scenario):
             series = results.first_series(suite.name, scenario, contest)
             if series is not None:
-                found.append(_panel(results, suite, scenario, contest, series))
-    return found
+                drawn.append(_panel(results, suite, scenario, contest, series))
+    return drawn
 
 
 def _panel(results: Results, suite: Suite, scenario: str, contest: str, series: Series) -> Panel:
@@ -56,8 +56,8 @@ def _panel(results: Results, suite: Suite, scenario: str, contest: str, series: 
         ]
         title_with_offset(above, f"{scenario}, {contest}", series)
         finish(above, below)
-        shown = handles if len(handles) <= MOST_FLOWS else by_scheme
-        legend_above(figure, [*shown, *path_handles()])
+        flow_handles = handles if len(handles) <= MOST_FLOWS else by_scheme
+        legend_above(figure, [*flow_handles, *path_handles()])
         label = f"{scenario}: goodput and RTT over time of {len(handles)} flows of {contest}"
         return Panel(joined(suite.name, scenario, contest, "sharing"), label, figure, scenario)
 

@@ -25,11 +25,11 @@ STEP_S = 1.0
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
     """Return a panel for each scenario of the suite with series."""
-    found = []
+    drawn = []
     for scenario in results.scenarios(suite.name):
         if series := results.series(suite.name, scenario):
-            found.append(_panel(suite, scenario, series, results.schemes))
-    return found
+            drawn.append(_panel(suite, scenario, series, results.schemes))
+    return drawn
 
 
 def _panel(suite: Suite, scenario: str, series: dict[str, Series], schemes: list[str]) -> Panel:
@@ -37,9 +37,9 @@ def _panel(suite: Suite, scenario: str, series: dict[str, Series], schemes: list
     first = next(iter(series.values()))
     with canvas(4.3, 4.4, heights=(1.25, 1)) as (figure, [above, below]):
         draw_path(above, below, first)
-        for contest, one in series.items():
-            for flow in one.flows["flow"].unique(maintain_order=True):
-                mine = one.flows.filter(pl.col("flow") == flow)
+        for contest, run_series in series.items():
+            for flow in run_series.flows["flow"].unique(maintain_order=True):
+                mine = run_series.flows.filter(pl.col("flow") == flow)
                 draw_flow(above, below, mine, look[contest].color, look[contest].dash)
         title_with_offset(above, scenario, first)
         finish(above, below)

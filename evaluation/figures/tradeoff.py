@@ -22,11 +22,11 @@ CAPTION = (
 def panels(results: Results, suite: Suite) -> list[Panel]:
     """Return a panel for each scenario of the suite."""
     points = {scenario: _points(results, suite, scenario) for scenario in results.scenarios(suite.name)}
-    worst = max((p["x"][2] for found in points.values() for p in found.values()), default=2.0)
+    worst = max((p["x"][2] for by_scheme in points.values() for p in by_scheme.values()), default=2.0)
     return [
-        _panel(suite, scenario, found, results.schemes, max(2.0, worst * 1.06))
-        for scenario, found in points.items()
-        if found
+        _panel(suite, scenario, by_scheme, results.schemes, max(2.0, worst * 1.06))
+        for scenario, by_scheme in points.items()
+        if by_scheme
     ]
 
 
@@ -34,13 +34,13 @@ def _points(results: Results, suite: Suite, scenario: str) -> dict[str, dict[str
     # Normalized goodput is per flow; several flows are judged by their joint utilization.
     goodput = "utilization" if "utilization" in suite.headline else "normalized_goodput"
     delay = _delay(suite)
-    found = {}
+    points = {}
     for scheme in results.schemes:
         x = results.interval(suite.name, scenario, scheme, delay)
         y = results.interval(suite.name, scenario, scheme, goodput)
         if x and y:
-            found[scheme] = {"x": _edges(x), "y": _edges(y), "n": x["n"]}
-    return found
+            points[scheme] = {"x": _edges(x), "y": _edges(y), "n": x["n"]}
+    return points
 
 
 def _delay(suite: Suite) -> str:
@@ -81,8 +81,8 @@ def _panel(
             for name in points
         ]
         legend_above(figure, handles)
-        told = "; ".join(f"{name} {p['y'][0]:.2f} at {p['x'][0]:.2f}×" for name, p in points.items())
-        label = f"{scenario}: normalized goodput at delay inflation: {told}"
+        descriptions = "; ".join(f"{name} {p['y'][0]:.2f} at {p['x'][0]:.2f}×" for name, p in points.items())
+        label = f"{scenario}: normalized goodput at delay inflation: {descriptions}"
         return Panel(joined(suite.name, scenario, "tradeoff"), label, figure)
 
 

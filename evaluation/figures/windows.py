@@ -26,15 +26,19 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
         return []
     runs = [run for run in golden.read(path).runs if run.scheme in results.schemes]
     by_scenario: dict[str, list[Comparison]] = {}
-    for one in compare(runs):
-        by_scenario.setdefault(one.run.scenario.name, []).append(one)
-    return [panel for name, found in by_scenario.items() for panel in _pair(suite.name, name, found, results)]
+    for comparison in compare(runs):
+        by_scenario.setdefault(comparison.run.scenario.name, []).append(comparison)
+    return [
+        panel
+        for name, comparisons in by_scenario.items()
+        for panel in _pair(suite.name, name, comparisons, results)
+    ]
 
 
 def _pair(suite: str, scenario: str, compared: Sequence[Comparison], results: Results) -> list[Panel]:
     sides = {
-        "simulator": [(one.run.scheme, one.simulated[0]) for one in compared],
-        "kernel": [(one.run.scheme, one.run.flows[0]) for one in compared],
+        "simulator": [(comparison.run.scheme, comparison.simulated[0]) for comparison in compared],
+        "kernel": [(comparison.run.scheme, comparison.run.flows[0]) for comparison in compared],
     }
     top = max((max(flow.cwnd_packets, default=0) for flows in sides.values() for _, flow in flows), default=0)
     limits = compared[0].run.scenario.duration_s, 1.05 * max(1, top)

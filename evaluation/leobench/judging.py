@@ -150,7 +150,7 @@ def planned(version: Version, split: Split, contestants: Contestants, tier: Tier
             contestants,
             traces,
             backend=tier,
-            known=backend(tier).schemes(),
+            backend_schemes=backend(tier).schemes(),
             base_seed=split.seed,
             repeats=None,
             version=version.name,

@@ -31,8 +31,8 @@ def describe(
 ) -> dict[str, Any]:
     """Return the description of an evaluation, given the planned runs and its options."""
     policies = contestants.policies if contestants else {}
-    given = contestants.names if contestants else None
-    names = [*(given or []), *(f.scheme for r in runs for f in r.scenario.flows)]
+    chosen = contestants.names if contestants else None
+    names = [*(chosen or []), *(f.scheme for r in runs for f in r.scenario.flows)]
     config = {
         "suites": [suite.model_dump(mode="json") for suite in suites],
         "scenarios": {
@@ -60,9 +60,9 @@ def of_run(description: dict[str, Any], run: Run) -> dict[str, Any]:
     names = {flow.scheme for flow in run.scenario.flows}
     if "suites" in config:
         config["suites"] = [suite for suite in config["suites"] if suite["name"] == run.suite]
-    for key, kept in (("scenarios", {run.suite}), ("schemes", names), ("policies", names)):
+    for key, relevant in (("scenarios", {run.suite}), ("schemes", names), ("policies", names)):
         if key in config:
-            config[key] = {name: value for name, value in config[key].items() if name in kept}
+            config[key] = {name: value for name, value in config[key].items() if name in relevant}
     return {**description, "config": config}
 
 
@@ -109,7 +109,7 @@ def read(folder: Path) -> dict[str, Any]:
     path = folder / DESCRIPTION
     try:
         data = path.read_bytes()
-        found = json.loads(data)
+        parsed = json.loads(data)
     except FileNotFoundError:
         # Without any file of an evaluation, there is nothing to make again.
         if not (folder / ROWS).exists():
@@ -120,22 +120,22 @@ def read(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         why = f"cannot be read: {' '.join(str(error).split())}"
         raise DamagedError(path, why, folder) from None
-    digest = found.pop(DIGEST_KEY, None) if isinstance(found, dict) else None
+    digest = parsed.pop(DIGEST_KEY, None) if isinstance(parsed, dict) else None
     if digest is not None and not (isinstance(digest, str) and digests.is_intact(data, digest)):
         raise DamagedError(path, "changed since it was written", folder)
-    if not isinstance(found, dict) or (found.get("format"), found.get("version")) != (FORMAT, VERSION):
+    if not isinstance(parsed, dict) or (parsed.get("format"), parsed.get("version")) != (FORMAT, VERSION):
         raise InputError(f"{path}: format: must be {FORMAT}, version {VERSION}")
     try:
-        _Description.model_validate(found)
+        _Description.model_validate(parsed)
     except ValidationError as error:
         raise InputError(one_line(str(path), error)) from None
-    return found
+    return parsed
 
 
 def encode(description: dict[str, Any]) -> bytes:
     """Return the bytes of ``run.json``, which hold their own digest."""
-    others = {key: value for key, value in description.items() if key != DIGEST_KEY}
-    text = json.dumps({DIGEST_KEY: digests.UNSEALED, **others}, indent=2, ensure_ascii=False)
+    content = {key: value for key, value in description.items() if key != DIGEST_KEY}
+    text = json.dumps({DIGEST_KEY: digests.UNSEALED, **content}, indent=2, ensure_ascii=False)
     # Bytes of a file name that are not UTF-8 become escapes, which JSON reads back.
     return digests.seal(f"{text}\n".encode("utf-8", "backslashreplace"))
 

@@ -22,5 +22,5 @@ def _safe(part: str) -> str:
     if _PLAIN.fullmatch(part) and "--" not in part and len(part) <= _LONGEST:
         return part
     digest = hashlib.sha256(part.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
-    shown = re.sub(r"[^\w+]+", "_", part, flags=re.ASCII)[-(_LONGEST - _DIGITS - 1) :]
-    return f"{shown}~{digest}"
+    legible = re.sub(r"[^\w+]+", "_", part, flags=re.ASCII)[-(_LONGEST - _DIGITS - 1) :]
+    return f"{legible}~{digest}"

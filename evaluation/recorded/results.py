@@ -53,9 +53,9 @@ class Results:
     def read(cls, folder: Path) -> Self:
         """Read the folder, or raise an `InputError`."""
         require_apart(folder)
-        found = run_json.read(folder)
+        description = run_json.read(folder)
         record = read_rows(folder)
-        return cls(folder, found, record.rows, record.digests)
+        return cls(folder, description, record.rows, record.digests)
 
     @cached_property
     def invalid(self) -> list[dict[str, Any]]:
@@ -88,14 +88,14 @@ class Results:
         """The suites as run."""
         present = set(self.runs["suite"])
         parsed = (suite.parse(data, "run.json: suites") for data in self.description["config"]["suites"])
-        return [one for one in parsed if one.name in present]
+        return [parsed_suite for parsed_suite in parsed if parsed_suite.name in present]
 
     @cached_property
     def schemes(self) -> list[str]:
         """All measured schemes, in the table's order."""
         order = list(self.description["config"]["schemes"])
-        found = list(dict.fromkeys(self.summary["scheme"]))
-        return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
+        measured = list(dict.fromkeys(self.summary["scheme"]))
+        return sorted(measured, key=lambda name: order.index(name) if name in order else len(order))
 
     def scenarios(self, suite_name: str) -> list[str]:
         """Return the names of a suite's scenarios in the suite's order."""
@@ -108,17 +108,17 @@ class Results:
         return self._scenarios(suite_name, scheme).get(name)
 
     def _scenarios(self, suite_name: str, scheme: str) -> dict[str, Scenario]:
-        for one in self.suites:
-            if one.name == suite_name:
-                return {case.scenario.name: case.scenario for case in one.cases(scheme)}
+        for candidate in self.suites:
+            if candidate.name == suite_name:
+                return {case.scenario.name: case.scenario for case in candidate.cases(scheme)}
         return {}
 
     def contests(self, suite_name: str, scenario: str) -> list[str]:
         """Return the schemes, or mixes such as ``cubic+reno``, under test in a scenario."""
         mine = self.runs.filter((pl.col("suite") == suite_name) & (pl.col("scenario") == scenario))
         names = mine["run_scheme"].unique().to_list()
-        known = {name: rank for rank, name in enumerate(self.schemes)}
-        return sorted(names, key=lambda name: (known.get(name, len(known)), name))
+        ranks = {name: rank for rank, name in enumerate(self.schemes)}
+        return sorted(names, key=lambda name: (ranks.get(name, len(ranks)), name))
 
     def interval(self, suite_name: str, scenario: str, scheme: str, metric: str) -> dict[str, Any] | None:
         """Return the summary's row (mean, ci_low, ci_high, n); None if the metric is undefined."""
@@ -133,9 +133,9 @@ class Results:
     def series(self, suite_name: str, scenario: str) -> dict[str, Series]:
         """Return `first_series` of each contest of a scenario that has files, in order."""
         return {
-            contest: one
+            contest: run_series
             for contest in self.contests(suite_name, scenario)
-            if (one := self.first_series(suite_name, scenario, contest)) is not None
+            if (run_series := self.first_series(suite_name, scenario, contest)) is not None
         }
 
     def series_files(

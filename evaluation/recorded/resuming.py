@@ -96,6 +96,6 @@ def _without_damaged(folder: Path, record: Record, planned: Collection[str]) -> 
             del digests[key_of(path)]
     if lost:
         more = f" (and {len(names) - SHOWN} more)" if len(names) > SHOWN else ""
-        told = f"{'; '.join(names[:SHOWN])}{more}"
-        print(f"{folder}: recorded series are missing or changed: run again: {told}", file=sys.stderr)
+        listing = f"{'; '.join(names[:SHOWN])}{more}"
+        print(f"{folder}: recorded series are missing or changed: run again: {listing}", file=sys.stderr)
     return Record(record.rows.filter(~pl.col("run_id").is_in(lost)), digests, record.description)

@@ -49,12 +49,12 @@ def difference(path: Path, digest: str | None) -> str | None:
     """Return how a recorded series differs from its digest; None if it has the bytes that were written."""
     try:
         about = path.stat()
-        same = digest == _digest(path, about.st_mtime_ns, about.st_size)
+        unchanged = digest == _digest(path, about.st_mtime_ns, about.st_size)
     except FileNotFoundError:
         return "missing"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    return None if same else "changed since it was recorded"
+    return None if unchanged else "changed since it was recorded"
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -73,8 +73,8 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame
 
 def summaries_of(links: Path) -> list[dict[str, Any]]:
     """Return the summaries of a run's links from ``series/links/NAME.parquet``; earlier ones kept none."""
-    kept = (pq.read_metadata(links).metadata or {}).get(LINKS_KEY.encode())
-    return json.loads(kept) if kept is not None else []
+    encoded = (pq.read_metadata(links).metadata or {}).get(LINKS_KEY.encode())
+    return json.loads(encoded) if encoded is not None else []
 
 
 def require_apart(evaluation: Path) -> None:
@@ -152,15 +152,15 @@ class SeriesWriter:
 
     def finish(self) -> dict[str, str]:
         """Rename the files into place once their bytes are on disk; return their SHA-256 by `key_of`."""
-        found = {}
+        hashes = {}
         for kind in KINDS:
             self._writers.pop(kind).close()
             sync_file(self._temporary[kind])
-            found[key_of(self._paths[kind])] = sha256(self._temporary[kind])
+            hashes[key_of(self._paths[kind])] = sha256(self._temporary[kind])
             os.replace(self._temporary[kind], self._paths[kind])
         for path in self._paths.values():
             sync_folder(path.parent)
-        return found
+        return hashes
 
     def remove(self) -> None:
         """Delete finished files."""

@@ -39,13 +39,13 @@ def require_same(
     More repeats of everything recorded, other schemes and other suites may. ``before`` and ``now`` are the
     descriptions of the folder's evaluation and of the requested one.
     """
-    found = [*_differences(before, now), *_repeats(before, now, recorded, planned)]
-    if not found and _of_another_setup(recorded, planned):
-        found = ["scenarios: have another definition"]
-    if found:
-        more = f" (and {len(found) - SHOWN} more)" if len(found) > SHOWN else ""
-        told = "; ".join(found[:SHOWN])
-        raise InputError(f"{folder}: --resume: has another setup: {told}{more}; name another --out")
+    differences = [*_differences(before, now), *_repeats(before, now, recorded, planned)]
+    if not differences and _of_another_setup(recorded, planned):
+        differences = ["scenarios: have another definition"]
+    if differences:
+        more = f" (and {len(differences) - SHOWN} more)" if len(differences) > SHOWN else ""
+        listing = "; ".join(differences[:SHOWN])
+        raise InputError(f"{folder}: --resume: has another setup: {listing}{more}; name another --out")
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
@@ -88,9 +88,9 @@ def _leaves(path: str, theirs: Any, ours: Any) -> Iterator[tuple[str, Any, Any]]
         yield path, theirs, ours
 
 
-def _hashes(what: str, theirs: Mapping[str, Any] | None, ours: Mapping[str, Any]) -> Iterator[str]:
+def _hashes(label: str, theirs: Mapping[str, Any] | None, ours: Mapping[str, Any]) -> Iterator[str]:
     if theirs is not None and theirs["sha256"] != ours["sha256"]:
-        yield f"{what}: {theirs['sha256'][:8]}… before, {ours['sha256'][:8]}… now"
+        yield f"{label}: {theirs['sha256'][:8]}… before, {ours['sha256'][:8]}… now"
 
 
 def _repeats(

@@ -52,7 +52,7 @@ def _whole(results: Results, suite: Suite) -> str:
 
 def _tables(results: Results, suite: Suite) -> str:
     metrics = results.headline(suite)
-    header = ["scheme", *(one.label + (f" ({one.unit})" if one.unit else "") for one in metrics)]
+    header = ["scheme", *(metric.label + (f" ({metric.unit})" if metric.unit else "") for metric in metrics)]
     parts = []
     for scenario in results.scenarios(suite.name):
         rows = [[scheme, *map(_cell, cells)] for scheme, cells in table_of(results, suite, scenario)]

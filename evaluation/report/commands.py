@@ -13,17 +13,17 @@ from leogym.evaluation.recorded.results import Results
 
 def of_suite(results: Results, suite: Suite) -> str:
     """Return the command line that runs a suite alone as before; the user's policies keep their folders."""
-    said = _arguments(str(results.description["command"]))
+    words = _arguments(str(results.description["command"]))
     config = results.description["config"]
     name = suite.name
     if name not in suites.shipped() and suite.source != f"configs/scenarios/{name}.yaml":
         # Use the path of a user's file from the command; a scenario file's suite has it as source.
-        files = [word for word in [*said, suite.source] if word.endswith((".yaml", ".yml"))]
+        files = [word for word in [*words, suite.source] if word.endswith((".yaml", ".yml"))]
         named = [word for word in files if Path(word).stem == name]
         name = (named or (files if len(files) == 1 else []) or [name])[0]
     options: list[str] = []
-    if "--schemes" in said[:-1]:
-        options += ["--schemes", said[said.index("--schemes") + 1]]
+    if "--schemes" in words[:-1]:
+        options += ["--schemes", words[words.index("--schemes") + 1]]
     elif suite.tests_schemes:
         options += ["--schemes", ",".join(_tested(results, suite))]
     if (backend := config.get("backend", "simulator")) != "simulator":

@@ -45,7 +45,9 @@ def begun(results: Results, few: int = FEW) -> Iterator[Iterator[tuple[Suite, st
     with Pool(workers, _begin, (results,)) as pool:
         texts = [pool.submit(_draw_here, suite, kind) for suite, kind in wanted]
         try:
-            yield ((*one, text.result()) for one, text in zip(wanted, texts, strict=True))
+            yield (
+                (*suite_and_kind, text.result()) for suite_and_kind, text in zip(wanted, texts, strict=True)
+            )
         finally:
             pool.shutdown(cancel_futures=True)
 

@@ -14,17 +14,17 @@ from leogym.evaluation.report.winners import Lead, leads
 
 def leads_by_suite(results: Results) -> list[tuple[Suite, list[Lead]]]:
     """Return the leaders of each suite; skip suites that compare nothing."""
-    return [(suite, found) for suite in results.suites if (found := leads(results, suite))]
+    return [(suite, suite_leads) for suite in results.suites if (suite_leads := leads(results, suite))]
 
 
 def badges(results: Results, distances: Sequence[Fidelity], section: Section | None) -> list[Badge]:
     """Return the badges: the simulator's distance from the kernel, the study's, invalid runs."""
-    found = []
+    chosen = []
     if distances:
-        goodput = median(one.goodput_median for one in distances)
-        rtt = median(one.rtt_median for one in distances)
+        goodput = median(distance.goodput_median for distance in distances)
+        rtt = median(distance.rtt_median for distance in distances)
         schemes = f"{len(distances)} scheme{'s' if len(distances) != 1 else ''}"
-        found.append(
+        chosen.append(
             Badge(
                 f"{goodput:.1%} · {rtt:.1%}",
                 f"simulator off Linux {kernel()} in goodput · mean RTT, median of {schemes}",
@@ -32,10 +32,10 @@ def badges(results: Results, distances: Sequence[Fidelity], section: Section | N
             )
         )
     if section is not None and section.badge is not None:
-        found.append(section.badge)
+        chosen.append(section.badge)
     if results.invalid:
-        found.append(Badge(str(len(results.invalid)), "runs were invalid and are excluded", "invalid"))
-    return found
+        chosen.append(Badge(str(len(results.invalid)), "runs were invalid and are excluded", "invalid"))
+    return chosen
 
 
 def counts(results: Results) -> list[tuple[str, str]]:
@@ -51,11 +51,11 @@ def counts(results: Results) -> list[tuple[str, str]]:
         "suites": len(results.suites),
         "scenarios": scenarios,
     }
-    found = [
+    labelled = [
         (f"{number:,}", name.removesuffix("s") if number == 1 else name) for name, number in named.items()
     ]
     clock = "simulated" if backends == ["simulator"] else f"on the {', '.join(backends)}"
-    return [*found, (duration(float(runs["stop_s"].sum())), clock)]
+    return [*labelled, (duration(float(runs["stop_s"].sum())), clock)]
 
 
 def duration(seconds: float) -> str:

@@ -110,8 +110,8 @@ def escaped(text: str) -> str:
 def _ranking(places: Sequence[ranking.Place]) -> str:
     rows = []
     for place in places:
-        known = place.power.low == place.power.low  # NaN with only one suite
-        edges = f"[{place.power.low:.2f}, {place.power.high:.2f}]" if known else ""
+        has_interval = place.power.low == place.power.low  # NaN with only one suite
+        edges = f"[{place.power.low:.2f}, {place.power.high:.2f}]" if has_interval else ""
         rank = str(place.rank) if place.rank else "--"
         rows.append([rank, escaped(place.scheme), f"{place.power.mean:.2f} {edges}", str(len(place.suites))])
     note = "Relative power: share of the best scheme's power, mean over suites, 95 % interval in brackets."
@@ -133,7 +133,7 @@ def _tabular(
     A group with an empty title has no title line. ``note`` is the text of the comment at the top; by default
     ``columns`` aligns the first column left and the others right.
     """
-    rows = sum(len(found) + bool(title) for title, found in groups)
+    rows = sum(len(group_rows) + bool(title) for title, group_rows in groups)
     environment = "longtable" if rows > MOST_ROWS else "tabular"
     lines = [
         f"% {note}",
@@ -143,12 +143,12 @@ def _tabular(
     ]
     if environment == "longtable":
         lines += [r"\midrule", r"\endhead"]
-    for index, (title, found) in enumerate(groups):
+    for index, (title, group_rows) in enumerate(groups):
         if index or environment == "tabular":
             lines.append(r"\midrule")
         if title:
             lines.append(rf"\multicolumn{{{len(head)}}}{{l}}{{\textit{{{escaped(title)}}}}} \\")
-        lines += [" & ".join(row) + r" \\" for row in found]
+        lines += [" & ".join(row) + r" \\" for row in group_rows]
     return "\n".join([*lines, r"\bottomrule", rf"\end{{{environment}}}", ""])
 
 

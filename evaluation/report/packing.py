@@ -44,7 +44,7 @@ def placed(parts: Sequence[Part], room_bytes: int) -> list[Markup]:
     The first `PLAIN_BYTES` stay plain, so a page of few runs is readable without a script; the rest is
     packed. If that exceeds ``room_bytes`` in total, the largest parts with a replacement are left out.
     """
-    found, plain = [], 0
+    texts, plain = [], 0
     for part in parts:
         size = len(part.html.encode())
         plain += size
@@ -55,12 +55,12 @@ def placed(parts: Sequence[Part], room_bytes: int) -> list[Markup]:
                 f'<div class="packed"><script type="application/gzip">{packed(part.html)}</script>'
                 "<p class=facts>This part needs JavaScript.</p></div>"
             )
-        found.append(text)
-    over = sum(len(text.encode()) for text in found) - room_bytes
-    for index in sorted(range(len(found)), key=lambda index: -len(found[index])):
+        texts.append(text)
+    over = sum(len(text.encode()) for text in texts) - room_bytes
+    for index in sorted(range(len(texts)), key=lambda index: -len(texts[index])):
         if over <= 0:
             break
         if parts[index].instead:
-            over -= len(found[index].encode()) - len(parts[index].instead.encode())
-            found[index] = parts[index].instead
-    return [Markup(text) for text in found]
+            over -= len(texts[index].encode()) - len(parts[index].instead.encode())
+            texts[index] = parts[index].instead
+    return [Markup(text) for text in texts]

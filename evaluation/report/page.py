@@ -143,8 +143,8 @@ def render(
     )
     looks = figure_style.looks(results.schemes)
     distances, charts, maps = prepared.distances, prepared.charts, prepared.maps
-    shown = {metric.name for suite in results.suites for metric in results.headline(suite)}
-    used = [metric for metric in (*METRICS.values(), ORACLE_SHARE) if metric.name in shown]
+    headline_names = {metric.name for suite in results.suites for metric in results.headline(suite)}
+    used = [metric for metric in (*METRICS.values(), ORACLE_SHARE) if metric.name in headline_names]
     sections = [section(results, suite, groups, prepared, study) for suite in results.suites]
     page = partial(
         environment.get_template("page.html.j2").render,
@@ -171,13 +171,21 @@ def render(
         light=figure_style.css_variables(dark=False),
         dark=figure_style.css_variables(dark=True),
     )
-    parts = [part for index, one in enumerate(sections) for part in _parts(environment, one, looks, index)]
-    for one in sections:
-        one["parts"] = dict.fromkeys(PARTS, "")
+    parts = [
+        part
+        for index, suite_section in enumerate(sections)
+        for part in _parts(environment, suite_section, looks, index)
+    ]
+    for suite_section in sections:
+        suite_section["parts"] = dict.fromkeys(PARTS, "")
     room = packing.MOST_BYTES - len(page(packed=True).encode())
     for index, text in enumerate(packing.placed(parts, room)):
         sections[index // len(PARTS)]["parts"][PARTS[index % len(PARTS)]] = text
-    return page(packed=any('class="packed"' in text for one in sections for text in one["parts"].values()))
+    return page(
+        packed=any(
+            'class="packed"' in text for suite_section in sections for text in suite_section["parts"].values()
+        )
+    )
 
 
 def section(
@@ -212,12 +220,14 @@ def section(
 
 
 def _parts(
-    environment: Environment, one: dict[str, Any], looks: dict[str, figure_style.Look], number: int
+    environment: Environment, suite_section: dict[str, Any], looks: dict[str, figure_style.Look], number: int
 ) -> list[packing.Part]:
     texts = [
-        one["study"]
+        suite_section["study"]
         if name == "study"
-        else environment.get_template(f"{name}.html.j2").render(one=one, looks=looks, number=number)
+        else environment.get_template(f"{name}.html.j2").render(
+            suite_section=suite_section, looks=looks, number=number
+        )
         for name in PARTS
     ]
     return [packing.Part(text, LEFT_OUT.get(name, "")) for name, text in zip(PARTS, texts, strict=True)]

@@ -24,8 +24,8 @@ def maps(results: Results) -> str:
     """Return the map's packed JSON: coasts, and each path's sites and chains; empty without named paths."""
     paths = []
     for name in results.description["traces"]:
-        if named_paths.is_named(name) and len(paths) < MOST_PATHS and (found := of_path(name)):
-            paths.append(found)
+        if named_paths.is_named(name) and len(paths) < MOST_PATHS and (path_map := of_path(name)):
+            paths.append(path_map)
     if not paths:
         return ""
     coasts = [np.round(coast, _DIGITS).tolist() for coast in ground.coastlines()]

@@ -48,10 +48,10 @@ def ranking(results: Results) -> list[Place]:
     the oracle.
     """
     by_suite = {suite.name: of_suite(results, suite) for suite in results.suites if suite.tests_schemes}
-    by_suite = {name: found for name, found in by_suite.items() if len(found) > 1}
+    by_suite = {name: shares for name, shares in by_suite.items() if len(shares) > 1}
     places = []
     for scheme in results.schemes:
-        mine = {name: found[scheme] for name, found in by_suite.items() if scheme in found}
+        mine = {name: shares[scheme] for name, shares in by_suite.items() if scheme in shares}
         if mine:
             power = interval(list(mine.values()), seed_of("ranking", scheme))
             places.append(Place(scheme, None, power, mine, len(by_suite)))
@@ -73,7 +73,7 @@ def of_suite(results: Results, suite: Suite) -> dict[str, float]:
         if best > 0:
             for scheme, power in powers.items():
                 shares.setdefault(scheme, []).append(min(1.0, power / best))
-    return {scheme: mean(found) for scheme, found in shares.items()}
+    return {scheme: mean(scenario_shares) for scheme, scenario_shares in shares.items()}
 
 
 def table(places: list[Place], quick: bool) -> pl.DataFrame:

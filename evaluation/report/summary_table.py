@@ -26,17 +26,17 @@ def print_all(results: Results, chosen: Sequence[Suite], file: IO[str] | None = 
     console = Console(file=file or sys.stdout)
     if not console.file.isatty():
         console.width = _ANY_WIDTH
-    for one in chosen:
-        title = f"{one.title} ({page.QUICK})" if results.quick else one.title
-        header, rows = _cells(results, one)
+    for suite in chosen:
+        title = f"{suite.title} ({page.QUICK})" if results.quick else suite.title
+        header, rows = _cells(results, suite)
         for table in tables(header, rows, console.width):
             table.title, table.title_justify = escape(title), "left"
             console.print(table, highlight=False)
             console.print()
-    for one in of_results(results):
+    for distance in of_results(results):
         console.print(
-            f"{one.scheme}: the simulator is {one.goodput_median:.1%} off Linux {kernel()} in "
-            f"goodput, {one.rtt_median:.1%} in mean RTT (medians over {one.runs} paths)",
+            f"{distance.scheme}: the simulator is {distance.goodput_median:.1%} off Linux {kernel()} in "
+            f"goodput, {distance.rtt_median:.1%} in mean RTT (medians over {distance.runs} paths)",
             highlight=False,
         )
 
@@ -61,20 +61,20 @@ def tables(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> 
     """
     widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
     groups: list[list[int]] = []
-    left = 0
+    room = 0
     for column in range(2, len(header)):
         needed = _GAP + widths[column]
-        if not groups or needed > left:
+        if not groups or needed > room:
             groups.append([])
-            left = width - (widths[0] + _GAP + widths[1])
+            room = width - (widths[0] + _GAP + widths[1])
         groups[-1].append(column)
-        left -= needed
-    found = []
+        room -= needed
+    parts = []
     for group in groups:
         table = Table(box=None, pad_edge=False)
         for column in (0, 1, *group):
             table.add_column(escape(header[column]), overflow="fold")
         for row in rows:
             table.add_row(*(escape(row[column]) for column in (0, 1, *group)))
-        found.append(table)
-    return found
+        parts.append(table)
+    return parts

@@ -29,12 +29,14 @@ def table(results: Results, suite: Suite, scenario: str) -> list[tuple[str, list
     them. If that holds for all cells, none is best. Cells of starved schemes and of the oracle never are.
     """
     metrics = results.headline(suite)
-    found = {metric: of_metric(results, suite, scenario, metric.name) for metric in metrics}
+    rows_by_metric = {metric: of_metric(results, suite, scenario, metric.name) for metric in metrics}
     best = {metric: best_in(results, suite, scenario, metric) for metric in metrics}
     rows = []
     for scheme in results.schemes:
         cells = [
-            _cell(metric, row, scheme in best[metric]) if (row := found[metric].get(scheme)) else None
+            _cell(metric, row, scheme in best[metric])
+            if (row := rows_by_metric[metric].get(scheme))
+            else None
             for metric in metrics
         ]
         if any(cells):
@@ -44,8 +46,8 @@ def table(results: Results, suite: Suite, scenario: str) -> list[tuple[str, list
 
 def of_metric(results: Results, suite: Suite, scenario: str, metric: str) -> dict[str, dict[str, Any]]:
     """Return the summary's row of each scheme with the metric in a scenario."""
-    found = {scheme: results.interval(suite.name, scenario, scheme, metric) for scheme in results.schemes}
-    return {scheme: row for scheme, row in found.items() if row}
+    rows = {scheme: results.interval(suite.name, scenario, scheme, metric) for scheme in results.schemes}
+    return {scheme: row for scheme, row in rows.items() if row}
 
 
 def best_in(results: Results, suite: Suite, scenario: str, metric: Metric) -> set[str]:

@@ -47,12 +47,12 @@ def explorers(results: Results) -> dict[str, Explorer]:
     points = ROOM_BYTES // (_BYTES_A_POINT * max(1, _lines(results, chosen)))
     points = max(FEWEST_POINTS, min(MOST_POINTS, points))
     charts = {name: of_scenarios(results, name, scenarios, points) for name, scenarios in chosen.items()}
-    found = {name: _packed(results, name, chart) for name, chart in charts.items() if chart}
-    size = sum(len(one.data) for one in found.values())
+    by_suite = {name: _packed(results, name, chart) for name, chart in charts.items() if chart}
+    size = sum(len(explorer.data) for explorer in by_suite.values())
     if size > ROOM_BYTES:
         every = math.ceil(size / ROOM_BYTES)
-        found = {name: _packed(results, name, chart[::every]) for name, chart in charts.items() if chart}
-    return found
+        by_suite = {name: _packed(results, name, chart[::every]) for name, chart in charts.items() if chart}
+    return by_suite
 
 
 def picked(results: Results, suite: Suite) -> list[str]:
@@ -74,7 +74,7 @@ def of_scenarios(
         ]
         if runs:
             # Draw single flows of all schemes together, and runs of several flows one at a time.
-            together = all(len(one["flows"]) == 1 for one in runs)
+            together = all(len(drawn_run["flows"]) == 1 for drawn_run in runs)
             scenarios.append({"name": scenario, "together": together, "runs": runs})
     return scenarios
 
@@ -95,14 +95,14 @@ def run(results: Results, contest: str, series: Series, points: int) -> dict[str
     alone = len(groups) == 1
     if len(groups) > MOST_FLOWS:
         groups = table.partition_by("flow_scheme", maintain_order=True)
-    found = []
+    lines = []
     for index, mine in enumerate(groups):
         scheme = str(mine["flow_scheme"][0])
         name = scheme if alone else f"{scheme} {index + 1}"
         if (number := mine["flow"].n_unique()) > 1:
             name = f"{scheme}, mean of {number}"
         dash = _dash(look[scheme]) if alone else _DASHES[index % len(_DASHES)]
-        found.append({"name": name, "color": look[scheme].color[1:], "dash": dash, **_line(mine, step_s)})
+        lines.append({"name": name, "color": look[scheme].color[1:], "dash": dash, **_line(mine, step_s)})
     least = series.links.group_by("time_s", maintain_order=True).agg(
         pl.col("capacity_mbps").min(), pl.col("connected").cast(pl.Boolean).all()
     )
@@ -115,7 +115,7 @@ def run(results: Results, contest: str, series: Series, points: int) -> dict[str
         "capacity": capacity if len(set(capacity)) > 1 else capacity[:1],
         "outages": _starts(least["time_s"].to_numpy(), ~least["connected"].to_numpy()),
         "changes": _changes(flows.filter(pl.col("flow") == flows["flow"][0])),
-        "flows": found,
+        "flows": lines,
     }
 
 
@@ -159,10 +159,10 @@ def _starts(time_s: Column, flags: Column) -> list[float]:
 
 def _changes(flow: pl.DataFrame) -> list[float]:
     """Return the times at which a flow's base RTT jumps; none if it is noisy and never rests."""
-    known = flow.filter(pl.col("base_rtt_ms").is_finite())
-    jumps = np.abs(np.diff(known["base_rtt_ms"].to_numpy())) > JUMP_MS
-    times = known["time_s"].to_numpy()[1:][jumps]
-    return [round(float(at), 1) for at in times] if len(times) < 0.1 * max(1, len(known)) else []
+    finite = flow.filter(pl.col("base_rtt_ms").is_finite())
+    jumps = np.abs(np.diff(finite["base_rtt_ms"].to_numpy())) > JUMP_MS
+    times = finite["time_s"].to_numpy()[1:][jumps]
+    return [round(float(at), 1) for at in times] if len(times) < 0.1 * max(1, len(finite)) else []
 
 
 def _dash(look: Look) -> str:

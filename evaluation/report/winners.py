@@ -29,8 +29,8 @@ class Lead:
 
 def leads(results: Results, suite: Suite) -> list[Lead]:
     """Return the leaders of a suite by its first headline metric with a better direction, and by power."""
-    others = [name for name in suite.headline if METRICS[name].better and name != "power"]
-    return [lead for name in (*others[:1], "power") if (lead := lead_by(results, suite, name))]
+    names = [name for name in suite.headline if METRICS[name].better and name != "power"]
+    return [lead for name in (*names[:1], "power") if (lead := lead_by(results, suite, name))]
 
 
 def lead_by(results: Results, suite: Suite, metric: str) -> Lead | None:

@@ -107,8 +107,8 @@ class Simulator:
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
         """Reject scenarios whose flows several programs steer."""
-        for one in scenarios:
-            programs.steered(one, self._programs)
+        for scenario in scenarios:
+            programs.steered(scenario, self._programs)
 
     def run(self, scenario_json: str, interval_ms: float, series_ms: float = SERIES_MS) -> Measurement:
         """Simulate a scenario on the calling thread, without the GIL; a row of series every ``series_ms``."""
@@ -194,8 +194,8 @@ class RealTcp:
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
         """Reject scenarios that the machine's shells cannot express."""
-        for one in scenarios:
-            check(one, self._traces, self.links(), self._policies)
+        for scenario in scenarios:
+            check(scenario, self._traces, self.links(), self._policies)
 
     def run(self, scenario_json: str, interval_ms: float) -> Measurement:
         """Run a scenario in real time."""
@@ -236,8 +236,8 @@ class Lab:
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
         """Reject scenarios that the guest cannot express."""
-        for one in scenarios:
-            lab.check(one, self._traces, self._policies)
+        for scenario in scenarios:
+            lab.check(scenario, self._traces, self._policies)
 
     def run(self, scenario_json: str, interval_ms: float) -> Measurement:
         """Run a scenario in a virtual machine; blocks."""
@@ -264,23 +264,23 @@ def backend(name: str) -> type[Simulator] | type[RealTcp] | type[Lab]:
     return BACKENDS[name]
 
 
-def require_no_programs(given: Mapping[str, Program]) -> None:
+def require_no_programs(scheme_programs: Mapping[str, Program]) -> None:
     """Raise an `InputError` for programs: they answer in step with a simulation, not with a clock."""
-    if given:
-        raise InputError(f"--schemes: {next(iter(given))}: only --backend simulator runs a program")
+    if scheme_programs:
+        raise InputError(f"--schemes: {next(iter(scheme_programs))}: only --backend simulator runs a program")
 
 
 @contextmanager
 def policy_folders(policies: Mapping[str, Mapping[str, bytes]]) -> Iterator[dict[str, Path]]:
     """Write policies' files to temporary folders for the block; yield them by scheme."""
     with tempfile.TemporaryDirectory() as folder:
-        found = {}
+        folders = {}
         for index, (scheme, files) in enumerate(policies.items()):
-            found[scheme] = Path(folder) / str(index)
-            found[scheme].mkdir()
+            folders[scheme] = Path(folder) / str(index)
+            folders[scheme].mkdir()
             for name, data in files.items():
-                (found[scheme] / name).write_bytes(data)
-        yield found
+                (folders[scheme] / name).write_bytes(data)
+        yield folders
 
 
 def _policy(files: Mapping[str, bytes]) -> leosim.Policy:

@@ -96,7 +96,7 @@ def run_on_ray(
     def parts(run: Run) -> Iterator[Measurement]:
         stop.check()
         answer = task.remote(run.backend, shared, run.scenario.to_json(), run.interval_ms)
-        what = f"{run.suite} {run.scenario.name} {run.scheme} {run.repeat}"
+        label = f"{run.suite} {run.scenario.name} {run.scheme} {run.repeat}"
         try:
             with stop.by(lambda: ray.cancel(answer, force=True)):
                 answers = arrived(answer)
@@ -114,7 +114,7 @@ def run_on_ray(
             if (fault := cluster.fails_within(NODE_CHECK_S)) is not None:
                 raise InputError(fault) from None
             why = f"its worker ended {RETRIES + 1} times: {first_line(error)}"
-            raise InputError(cluster.with_resume(f"{what}: {why}")) from None
+            raise InputError(cluster.with_resume(f"{label}: {why}")) from None
 
     cluster.start_waiting(1, "a run")
     yield from _on_threads(runs, parts, len(runs), lambda: jobs or 2 * max(1, cluster.cpus), take, stop)

@@ -42,6 +42,6 @@ def gather(runs: Iterable[Run], traces: dict[str, LoadedTrace], contestants: Con
     used = {name: policies[name] for name in sorted({name for run in runs for name in run.policies})}
     return Inputs(
         traces={name: traces[name].csv for name in sorted({name for run in runs for name in run.traces})},
-        policies={name: one.files for name, one in used.items() if one.program is None},
-        programs={name: one.program for name, one in used.items() if one.program is not None},
+        policies={name: policy.files for name, policy in used.items() if policy.program is None},
+        programs={name: policy.program for name, policy in used.items() if policy.program is not None},
     )

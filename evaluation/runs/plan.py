@@ -67,20 +67,21 @@ def expand(
     traces: Mapping[str, Trace],
     *,
     backend: str,
-    known: Collection[str],
+    backend_schemes: Collection[str],
     base_seed: int,
     repeats: int | None,
     version: str,
 ) -> list[Run]:
     """Return all runs of a suite. Repeats are outermost, so an interrupted evaluation covers everything once.
 
-    ``known`` are the schemes that the backend runs without a policy, ``base_seed`` determines all seeds and
-    offsets, ``repeats`` replaces the suite's, and the simulator's ``version`` is part of a run's identity. An
-    `InputError` names an invalid scenario, an unknown scheme, or policies of different intervals in one run.
+    ``backend_schemes`` are the schemes that the backend runs without a policy. ``base_seed`` determines all
+    seeds and offsets. ``repeats`` replaces the suite's. The simulator's ``version`` is part of a run's
+    identity. An `InputError` names an invalid scenario, an unknown scheme, or policies of different intervals
+    in one run.
     """
     policies = contestants.policies if contestants else {}
-    given = contestants.names if contestants else None
-    names = suite.schemes if given is None else given
+    chosen = contestants.names if contestants else None
+    names = suite.schemes if chosen is None else chosen
     combinations = math.prod(map(len, suite.grid.values())) * max(1, len(suite.spread))
     wanted = combinations * len(names) * (repeats or suite.repeats)
     if wanted > MOST_RUNS:
@@ -88,13 +89,13 @@ def expand(
             f"{suite.file or suite.name}: {combinations:,} scenarios × {len(names):,} schemes × "
             f"{repeats or suite.repeats:,} repeats are {wanted:,} runs, at most {MOST_RUNS:,} may be"
         )
-    runnable = [*known, *policies]
+    runnable = [*backend_schemes, *policies]
     runs = []
     for scheme in names if suite.tests_schemes else [None]:
         if scheme is not None:
             require_known(scheme, f"{suite.file}: schemes", runnable)
         for case in suite.cases(scheme or ""):
-            if given is None and not suite.has(scheme, case.values):
+            if chosen is None and not suite.has(scheme, case.values):
                 continue
             template = case.scenario
             for index, flow in enumerate(template.flows):
@@ -155,8 +156,10 @@ def _interval_ms(scenario: Scenario, policies: dict[str, Policy]) -> float:
         flow.scheme: policies[flow.scheme].interval_ms for flow in scenario.flows if flow.scheme in policies
     }
     if len(set(intervals.values())) > 1:
-        told = ", ".join(f"{name} {interval:g}" for name, interval in intervals.items())
-        raise InputError(f"{scenario.name}: flows: policies of one run must share their interval_ms ({told})")
+        listing = ", ".join(f"{name} {interval:g}" for name, interval in intervals.items())
+        raise InputError(
+            f"{scenario.name}: flows: policies of one run must share their interval_ms ({listing})"
+        )
     return next(iter(intervals.values()), DEFAULT_INTERVAL_MS)
 
 

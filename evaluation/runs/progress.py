@@ -66,9 +66,9 @@ class Estimate:
         if not self._took:
             return None
         total = 0.0
-        for (suite, scheme), left in self._left.items():
+        for (suite, scheme), number in self._left.items():
             took = next(sums for group in self._groups(suite, scheme) if (sums := self._took.get(group)))
-            total += max(0.0, left) * took[0] / took[1]
+            total += max(0.0, number) * took[0] / took[1]
         return total / self._at_a_time
 
     @staticmethod
@@ -83,14 +83,14 @@ class Shown:
         self,
         console: Console,
         runs: Sequence[Run],
-        kept: Sequence[Run],
+        cached: Sequence[Run],
         at_a_time: int,
         *,
         hints_at_quick: bool = False,
     ) -> None:
-        """Start; ``kept`` are the ``runs`` in the cache. A long plan prints `QUICK_HINT` if so asked."""
+        """Start; ``cached`` are the ``runs`` in the cache. A long plan prints `QUICK_HINT` if so asked."""
         self._hints_at_quick = hints_at_quick
-        free = {run.run_id for run in kept}
+        free = {run.run_id for run in cached}
         self._console = console
         self._estimate = Estimate((run for run in runs if run.run_id not in free), at_a_time)
         self._runs, self._done, self._lines = len(runs), 0, 0
@@ -121,9 +121,9 @@ class Shown:
         if seconds is not None:
             self._estimate.add(run, seconds)
             self._hint()
-        total, left = self._estimate.total, self._estimate.left
-        self._bar.update(self._task, completed=total - left, status=self._status())
-        lines = LINES if self._done == self._runs else int((1 - left / total) * LINES) if total else 0
+        total, remaining = self._estimate.total, self._estimate.left
+        self._bar.update(self._task, completed=total - remaining, status=self._status())
+        lines = LINES if self._done == self._runs else int((1 - remaining / total) * LINES) if total else 0
         if not self._draws and lines > self._lines:
             self._lines = lines
             self._console.print(self._status(), highlight=False, soft_wrap=True)

@@ -102,19 +102,19 @@ def about(name: str, policy: Policy | None, *, located: bool = True) -> str:
         if policy.program is None:
             text = LEARNED.get(policy.metadata.get("agent", ""), "")
         where = printable(policy.folder.as_posix()) if located else name
-        what = "Policy" if policy.program is None else "File"
-        text += f" {policy.origin} {what} {where}, SHA-256 {policy.sha256[:12]}…"
+        kind = "Policy" if policy.program is None else "File"
+        text += f" {policy.origin} {kind} {where}, SHA-256 {policy.sha256[:12]}…"
         steps = policy.metadata.get("provenance", {}).get("steps")
         text += f", trained for {steps:,} steps" if isinstance(steps, int) else ""
         text += f", monitor interval {policy.interval_ms:g} ms."
     return text.strip() or "No description."
 
 
-def parse(text: str, known: list[str]) -> Contestants:
+def parse(text: str, backend_schemes: list[str]) -> Contestants:
     """Return the schemes of ``NAME,NAME=PATH,…``, with their policies loaded and checked.
 
-    A name not among the backend's ``known`` schemes stands for that agent's shipped policy. A name of
-    `GROUPS` adds its members that are not named elsewhere.
+    A name that is not in ``backend_schemes`` stands for that agent's shipped policy. A name of `GROUPS` adds
+    its members that are not named elsewhere.
 
     Raises:
         InputError: a scheme is unknown or a duplicate, or a policy cannot be loaded.
@@ -124,25 +124,29 @@ def parse(text: str, known: list[str]) -> Contestants:
     left_out: list[str] = []
     ours = shipped()
     items = [item for item in (part.strip() for part in text.split(",")) if item]
-    given = {item.partition("=")[0] for item in items}
+    named = {item.partition("=")[0] for item in items}
     for item in items:
         name, equals, path = item.partition("=")
         if item in GROUPS:
-            members = [one for one in members_of(item) if one not in given and one not in names]
-            names += [one for one in members if one in known or one in ours]
-            policies |= {one: load_policy(ours[one]) for one in members if one not in known and one in ours}
-            left_out += [one for one in members if one not in known and one not in ours]
+            members = [member for member in members_of(item) if member not in named and member not in names]
+            names += [member for member in members if member in backend_schemes or member in ours]
+            policies |= {
+                member: load_policy(ours[member])
+                for member in members
+                if member not in backend_schemes and member in ours
+            }
+            left_out += [member for member in members if member not in backend_schemes and member not in ours]
             continue
         if name in names:
             raise InputError(f"--schemes: {name}: is a duplicate")
-        if equals and name in known:
+        if equals and name in backend_schemes:
             raise InputError(f"--schemes: {name}: is built in; give the policy another name")
         if equals:
             policies[name] = load_program(path) if process.is_program(path) else load_policy(Path(path))
-        elif name not in known and name in ours:
+        elif name not in backend_schemes and name in ours:
             policies[name] = load_policy(ours[name])
         else:
-            require_known(name, "--schemes", known)
+            require_known(name, "--schemes", backend_schemes)
         names.append(name)
     if not names:
         raise InputError("--schemes: (empty): must name at least one scheme")
@@ -162,13 +166,13 @@ def of_suites(suites: Iterable[Suite]) -> Contestants:
     return Contestants(None, policies)
 
 
-def require_known(name: str, source: str, known: Collection[str]) -> None:
-    """Raise an `InputError` that lists the ``known`` schemes unless ``name`` is one."""
-    if name not in known:
+def require_known(name: str, source: str, runnable: Collection[str]) -> None:
+    """Raise an `InputError` that lists the ``runnable`` schemes unless ``name`` is one."""
+    if name not in runnable:
         where = ", but the simulator does" if name in leosim.schemes() else ""
         raise InputError(
             f"{source}: {name}: not a scheme that this backend runs{where} "
-            f"{suggest_names(name, [*known, *shipped()], LISTED_BY)}; "
+            f"{suggest_names(name, [*runnable, *shipped()], LISTED_BY)}; "
             f"a trained policy is given as --schemes {name}=PATH"
         )
 

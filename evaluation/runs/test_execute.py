@@ -75,7 +75,7 @@ def planned(folder: Path, text: str) -> list[Run]:
         Contestants(["cubic"], {}),
         {},
         backend="simulator",
-        known=["cubic", "reno", "udp"],
+        backend_schemes=["cubic", "reno", "udp"],
         base_seed=1,
         repeats=None,
         version="test",

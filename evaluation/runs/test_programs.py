@@ -225,7 +225,7 @@ def test_a_program_is_a_scheme_like_others_and_one_that_fails_makes_its_runs_inv
         contestants,
         {},
         backend="simulator",
-        known=Simulator.schemes(),
+        backend_schemes=Simulator.schemes(),
         base_seed=1,
         repeats=1,
         version="",

@@ -24,7 +24,7 @@ def of_suite(suite: Suite) -> pl.DataFrame:
         contestants,
         {name: plan.Trace(trace.period_s, trace.sha256) for name, trace in traces.items()},
         backend="simulator",
-        known=leosim.schemes(),
+        backend_schemes=leosim.schemes(),
         base_seed=1,
         repeats=1,
         version=leosim.__version__,

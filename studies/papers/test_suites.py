@@ -34,7 +34,7 @@ def test_a_papers_suite_runs_the_twelve_and_its_papers_own(monkeypatch: pytest.M
         Contestants(None, {}),
         {"none": Trace(1.0, "")},
         backend="simulator",
-        known=chosen[0].schemes,
+        backend_schemes=chosen[0].schemes,
         base_seed=1,
         repeats=1,
         version="test",

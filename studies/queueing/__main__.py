@@ -68,7 +68,7 @@ def of_suite(
         contestants,
         {name: plan.Trace(trace.period_s, trace.sha256) for name, trace in traces.items()},
         backend="simulator",
-        known=leosim.schemes(),
+        backend_schemes=leosim.schemes(),
         base_seed=seed,
         repeats=repeats,
         version=leosim.__version__,

@@ -121,7 +121,7 @@ def sample_plan(name: str, schemes: list[str], repeats: int) -> list[Run]:
         Contestants(schemes, {}),
         SAMPLE_TRACES,
         backend="simulator",
-        known=schemes,
+        backend_schemes=schemes,
         base_seed=1,
         repeats=repeats,
         version="made up",
