@@ -1,4 +1,4 @@
-"""Files that a YAML file names lie beside it: `read` returns their paths from the working folder."""
+"""Read YAML files that name other files by paths relative to their own folder."""
 
 from __future__ import annotations
 

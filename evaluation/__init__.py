@@ -1,4 +1,4 @@
-"""Run suites and make tables, figures and the report; `load` reads what they wrote."""
+"""Run suites and make tables, figures and the report; `load` reads an evaluation's folder."""
 
 from __future__ import annotations
 

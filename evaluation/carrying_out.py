@@ -33,7 +33,7 @@ def carry_out(
     """Get the results of all runs that are not recorded yet; return the number of cache hits.
 
     All runs have the same backend. ``options`` are ``jobs``, ``ray`` and ``series`` of the command line.
-    ``reads_series`` selects runs whose time series are kept beside the first repeats'.
+    ``reads_series`` selects runs whose time series are kept in addition to those of first repeats.
     """
     console = Console(stderr=True)
     recorded = store.recorded

@@ -1,4 +1,4 @@
-"""What a study adds to an evaluation: its suites and schemes, the series that it reads, its section."""
+"""A study's additions to an evaluation: its suites and schemes, the series that it reads, its section."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

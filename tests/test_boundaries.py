@@ -156,7 +156,13 @@ def test_grids_flows_and_trials_are_refused_by_their_number() -> None:
     with pytest.raises(ValidationError, match="trials: 2,000,000,000 with all grids, at most 10,000 may be"):
         sweep.Sweep.model_validate({"name": "a", "agent": "ppo", "search": search, "trials": 2})
     grid = {"name": "a", "title": "a", "scenario": data, "grid": {"a": cells["a"]}, "repeats": 10_000}
-    of_plan = {"backend": "simulator", "known": ["cubic"], "base_seed": 1, "repeats": None, "version": ""}
+    of_plan = {
+        "backend": "simulator",
+        "backend_schemes": ["cubic"],
+        "base_seed": 1,
+        "repeats": None,
+        "version": "",
+    }
     with pytest.raises(InputError, match=r"a: 1,000 scenarios × 2 .* 20,000,000 runs, at most 1,000,000 may"):
         plan.expand(suite.parse(grid, "x"), None, {}, **of_plan)
 

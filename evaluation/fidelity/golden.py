@@ -1,7 +1,7 @@
 """Golden files: a real kernel's results of a suite in the lab, to compare the simulator with.
 
-A golden file is JSON with one run per line: the kernel and provenance first, then each run's scenario and,
-for each flow, a few figures and its window over time.
+A golden file is JSON. The kernel and provenance come first, then one run per line: its scenario and, for
+each flow, a few figures and its window over time.
 """
 
 import json

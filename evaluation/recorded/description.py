@@ -1,4 +1,4 @@
-"""``run.json``: the description of an evaluation, which its report needs beside the numbers."""
+"""``run.json``: the description of an evaluation, which its report needs besides the numbers."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""``invalid.csv``: real-time runs that the machine could not keep up with; no other table has them."""
+"""``invalid.csv``: real-time runs that the machine was too slow for; no other table has them."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -59,7 +59,7 @@ class Results:
 
     @cached_property
     def invalid(self) -> list[dict[str, Any]]:
-        """The runs that the machine could not keep up with; not in ``runs``."""
+        """The runs that the machine was too slow for; not in ``runs``."""
         return invalid.read(self.folder).rows(named=True)
 
     @property

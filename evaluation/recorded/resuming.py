@@ -1,4 +1,4 @@
-"""What ``--resume`` continues with: the recorded runs whose files are as they were written."""
+"""Select the recorded runs that ``--resume`` keeps: those whose files are intact."""
 
 import sys
 from collections.abc import Collection
@@ -24,7 +24,7 @@ def resumed(
 ) -> tuple[Store, dict[str, Any]]:
     """Return the store of the evaluation in ``folder``, and ``described`` merged with its description.
 
-    What is missing or changed is made again, and a line on stderr says so: ``run.json`` from
+    Missing or changed files are made again, which a line on stderr reports: ``run.json`` from
     ``runs.parquet``, all runs without ``runs.parquet``, and a run whose series differ.
 
     Raises:
@@ -36,7 +36,7 @@ def resumed(
         return Store.opened(folder, described, Record()), described
     before = _description(folder, record)
     setup.require_same(folder, before, described, record.rows, planned)
-    if record.digests is None:  # of a version that recorded none: the series that are there count
+    if record.digests is None:  # an earlier version recorded none: use the series on disk
         record = Record(record.rows, _digests_of(folder, record.rows), record.description)
     record = _without_damaged(folder, record, {run.run_id for run in planned})
     described = run_json.merge(described, before)
@@ -79,7 +79,7 @@ def _digests_of(folder: Path, rows: pl.DataFrame) -> dict[str, str]:
 
 
 def _without_damaged(folder: Path, record: Record, planned: Collection[str]) -> Record:
-    """Return the record without the runs of which a series is missing or changed."""
+    """Return the record without the runs whose series are missing or changed."""
     digests = dict(record.digests or {})
     lost: list[str] = []
     names: list[str] = []

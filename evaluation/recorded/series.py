@@ -72,7 +72,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame
 
 
 def summaries_of(links: Path) -> list[dict[str, Any]]:
-    """Return the summaries of a run's links from ``series/links/NAME.parquet``; earlier ones kept none."""
+    """Return the summaries of a run's links from ``series/links/NAME.parquet``; old files have none."""
     encoded = (pq.read_metadata(links).metadata or {}).get(LINKS_KEY.encode())
     return json.loads(encoded) if encoded is not None else []
 

@@ -62,7 +62,7 @@ AGAIN = 20.0
 
 @dataclass(frozen=True)
 class Record:
-    """What ``runs.parquet`` records."""
+    """The contents of ``runs.parquet``."""
 
     rows: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SCHEMA))
     digests: dict[str, str] | None = None
@@ -240,7 +240,7 @@ def read_record(folder: Path) -> Record:
     """Return what ``runs.parquet`` in ``folder`` records; nothing without the file.
 
     Raises:
-        DamagedError: the file is not as it was written.
+        DamagedError: the file changed since it was written.
         InputError: it cannot be read, or has other columns.
     """
     path = folder / ROWS

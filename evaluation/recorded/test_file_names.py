@@ -45,11 +45,13 @@ def test_plain_names_stay_as_they_are():
 
 @pytest.mark.parametrize("figures", ["[sharing, fairness, tradeoff]", "[tradeoff, timeline]"])
 def test_scenarios_named_for_files_are_drawn_and_read_back(tmp_path, figures):
+    for name in ("a b.csv", "a_b.csv"):  # a suite may only name existing traces
+        (tmp_path / name).touch()
     suite = tmp_path / "odd.yaml"
     suite.write_text(
         "name: odd\ntitle: odd\nrepeats: 1\nschemes: [cubic]\n"
         f"figures: {figures}\n"
-        "grid: {path: [/data/a b.csv, /data/a_b.csv]}\n"
+        f"grid: {{path: [{tmp_path}/a b.csv, {tmp_path}/a_b.csv]}}\n"
         "scenario:\n  name: $path\n  duration_s: 2\n  links: {l: {rate_mbps: 5, delay_ms: 5}}\n"
         "  flows: [{scheme: $scheme, route: [l]}, {scheme: $scheme, route: [l]}]\n"
     )

@@ -1,4 +1,4 @@
-"""Draw a report's figures, one process a core where they are many: each takes a good part of a second."""
+"""Draw a report's figures. Many figures use a process per core: each takes most of a second."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,8 +33,8 @@ class Drawn:
 def begun(results: Results, few: int = FEW) -> Iterator[Iterator[tuple[Suite, str, list[Drawn]]]]:
     """Give an iterator over each suite's panels of each kind, in the suites' order.
 
-    Processes, if any, draw from the start of the ``with`` block on, beside the caller. Leaving the block
-    early cancels the rest. The text does not depend on ``few``.
+    Processes, if any, start to draw when the ``with`` block does, in parallel with the caller. Leaving the
+    block early cancels the remaining drawings. The text does not depend on ``few``.
     """
     wanted = [(suite, kind) for suite in results.suites for kind in suite.figures]
     workers = min(cores(), len(wanted))

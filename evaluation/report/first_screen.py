@@ -1,4 +1,4 @@
-"""The report's first screen beside the ranking: leaders by suite, trust badges and counts."""
+"""The report's first screen without the ranking: leaders by suite, trust badges and counts."""
 
 from collections.abc import Sequence
 from statistics import median

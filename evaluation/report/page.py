@@ -57,7 +57,7 @@ class FigureGroup:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a page shows beside figures and tables and what takes long: simulations, series and maps."""
+    """Slow parts of a page, made before it is rendered: simulations, series and maps."""
 
     distances: list[Fidelity]
     spots: dict[str, spot.SpotCheck | None]

@@ -1,4 +1,4 @@
-"""What a study adds to the report of an evaluation."""
+"""A study's additions to the report of an evaluation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class FigureName:
 
 @dataclass(frozen=True)
 class Section:
-    """A section at the end of the report and parts of the suites' sections; HTML is inserted as it is."""
+    """A section at the end of the report and parts of the suites' sections; HTML is inserted unescaped."""
 
     anchor: str
     title: str

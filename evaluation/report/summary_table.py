@@ -56,7 +56,7 @@ def _cells(results: Results, suite: Suite) -> tuple[list[str], list[list[str]]]:
 def tables(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Table]:
     """Return the rows as one table, or as several that repeat the first two columns.
 
-    All columns are shown. A column that does not fit beside the first two is folded. ``width`` is in
+    All columns are shown. A column too wide to fit next to the first two is folded. ``width`` is in
     characters.
     """
     widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]

@@ -52,7 +52,7 @@ class Backend(Protocol):
 
     @staticmethod
     def version() -> str | None:
-        """Return what determines results beside the scenario; None: they are not reproducible."""
+        """Return the version that, with the scenario, determines results; None: they are not reproducible."""
         ...
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
@@ -265,7 +265,7 @@ def backend(name: str) -> type[Simulator] | type[RealTcp] | type[Lab]:
 
 
 def require_no_programs(scheme_programs: Mapping[str, Program]) -> None:
-    """Raise an `InputError` for programs: they answer in step with a simulation, not with a clock."""
+    """Raise an `InputError` for programs: they run in step with a simulation, not with a clock."""
     if scheme_programs:
         raise InputError(f"--schemes: {next(iter(scheme_programs))}: only --backend simulator runs a program")
 

@@ -56,7 +56,7 @@ class Run:
 
 
 def seed_of(base_seed: int, suite: str, scenario: str, repeat: int) -> int:
-    """Return a repeat's seed, equal for all schemes: all meet the same path and random draws."""
+    """Return a repeat's seed, equal for all schemes: they run on the same path with the same random draws."""
     digest = hashlib.sha256(f"{base_seed}/{suite}/{scenario}/{repeat}".encode()).digest()
     return int.from_bytes(digest[:4], "big")
 

@@ -51,7 +51,7 @@ def simulate(
         flow["scheme"] = AGENT if flow["scheme"] == name else flow["scheme"]
     text = json.dumps(resolved)
     try:
-        # A simulation that is not run tells how many flows there are.
+        # Build a simulation without running it, to count the flows.
         slots = leosim.Simulation(text, traces, policies, interval_ms=interval_ms).flow_schemes.count(AGENT)
         batch = leosim.Batch(1, slots=slots, interval_ms=interval_ms, series_ms=series_ms)
         decisions = slots * math.ceil(resolved["duration_s"] * 1000 / interval_ms)

@@ -88,7 +88,7 @@ class Shown:
         *,
         hints_at_quick: bool = False,
     ) -> None:
-        """Start; ``cached`` are the ``runs`` in the cache. A long plan prints `QUICK_HINT` if so asked."""
+        """Start; ``cached`` are the ``runs`` in the cache. ``hints_at_quick`` allows `QUICK_HINT`."""
         self._hints_at_quick = hints_at_quick
         free = {run.run_id for run in cached}
         self._console = console

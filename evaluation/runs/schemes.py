@@ -154,7 +154,7 @@ def parse(text: str, backend_schemes: list[str]) -> Contestants:
 
 
 def members_of(group: str) -> list[str]:
-    """Return the schemes of one of `GROUPS`, whatever the backend."""
+    """Return the schemes of one of `GROUPS`; they do not depend on the backend."""
     classic = [name for name in leosim.schemes() if name not in (UDP, ORACLE)]
     return {"classic": classic, "learned": [*shipped()], "all": [*classic, *shipped()]}[group]
 

@@ -20,7 +20,7 @@ CLASSIC = Contestants(["cubic", "reno"], {})
 
 
 def plan(contestants: Contestants = CLASSIC, suite: str = "leo-single", **changes: Any) -> list[Run]:
-    settings: dict[str, Any] = {"backend": "simulator", "known": ["cubic", "reno"], "base_seed": 1}
+    settings: dict[str, Any] = {"backend": "simulator", "backend_schemes": ["cubic", "reno"], "base_seed": 1}
     settings |= {"repeats": 2, "version": "1", **changes}
     return expand(suites.load(suite), contestants, SAMPLE_TRACES, **settings)
 
@@ -91,7 +91,7 @@ def test_identity_follows_what_decides_the_result() -> None:
     ids += [plan(Contestants(["x"], {"x": policy(30.0, onnx)}))[0].run_id for onnx in (b"1", b"2")]
     changed = {name: replace(trace, sha256="0" * 63 + "9") for name, trace in SAMPLE_TRACES.items()}
     suite = suites.load("leo-single")
-    settings: dict[str, Any] = {"backend": "simulator", "known": ["cubic", "reno"], "base_seed": 1}
+    settings: dict[str, Any] = {"backend": "simulator", "backend_schemes": ["cubic", "reno"], "base_seed": 1}
     ids.append(expand(suite, CLASSIC, changed, repeats=2, version="1", **settings)[0].run_id)
     assert len(set(ids)) == len(ids)
 
