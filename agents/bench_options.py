@@ -1,4 +1,4 @@
-"""``leogym agents bench-learning|bench-engines|bench-sage``: their options, without what they import."""
+"""``leogym agents bench-learning|bench-engines|bench-sage``: their options, without their imports."""
 
 import argparse
 from pathlib import Path

@@ -221,7 +221,7 @@ def task_of(scheme: Scheme, algorithm: Scheme) -> dict[str, Any]:
 
 
 def overrides(flags: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings that were given as flags of their own."""
+    """Return the settings that have their own flags."""
     names = ("steps", "minutes", "seed", "backend", "engine", "workers", "ray_address", "track")
     return {name: getattr(flags, name) for name in names if getattr(flags, name) is not None}
 
@@ -273,7 +273,7 @@ def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettin
 
 
 def check(settings: TrainSettings) -> None:
-    """Validate what the settings' model cannot: length, backend, specification and reward."""
+    """Validate settings that their model cannot check: length, backend, specification and reward."""
     if settings.steps is None and settings.minutes is None:
         raise InputError(f"{PROGRAM}: --steps or --minutes: give one")
     if settings.backend not in BACKENDS:

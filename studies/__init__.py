@@ -1,1 +1,1 @@
-"""What was done with LeoGym: studies import ``leogym``, and nothing in ``leogym`` imports a study."""
+"""Experiments with LeoGym: studies import ``leogym``, and nothing in ``leogym`` imports a study."""

@@ -1,4 +1,4 @@
-"""Rounds of updates in a thread beside acting: the actor lags by one round, so results are deterministic.
+"""Rounds of updates in a separate thread: the actor lags by one round, so results are deterministic.
 
 Astraea's actors and learner are processes that do not wait for each other, so actions come from older weights
 (Liao et al., EuroSys 2024). Here each new round makes the weights of the previous one act, however long a

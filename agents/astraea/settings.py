@@ -12,7 +12,7 @@ class AstraeaSettings(TrainSettings):
     """Settings of multi-agent TD3 as in Astraea (Liao et al., EuroSys 2024).
 
     Defaults are those of the released ``astraea.json`` and of the technical report's table of
-    hyperparameters. Settings of our own are marked as ours.
+    hyperparameters. Our additional settings are marked as ours.
     """
 
     start_from: str | None = None

@@ -39,8 +39,8 @@ def save_policy(
 
     ``evaluate.py --schemes NAME=FOLDER``, `leosim.Policy.load`, ``policies=`` of the environments and
     leo-bridge take it. The policy acts deterministically: as ``model.predict(…, deterministic=True)`` of
-    Stable-Baselines3, by the mean of a CleanRL or RLlib network, by the best of discrete actions. Whatever
-    stands between network and environment becomes part of it: normalised observations (``VecNormalize``,
+    Stable-Baselines3, by the mean of a CleanRL or RLlib network, by the best of discrete actions. Every layer
+    between network and environment becomes part of it: normalised observations (``VecNormalize``,
     ``NormalizeObservation``), the scaling, squashing and clipping of actions, the levels of discrete ones.
 
     Args:

@@ -1,4 +1,4 @@
-"""The written policy beside the model in the training's environment, from the simulator's side."""
+"""The written policy compared with the model in the training's environment, from the simulator's side."""
 
 import warnings
 from typing import Any

@@ -34,7 +34,7 @@ class Layer:
 
     Attributes:
         env: the wrapper or vector.
-        inner: what it wraps, or a vector's first environment.
+        inner: the wrapped environment, or a vector's first environment.
     """
 
     env: Any
@@ -62,7 +62,7 @@ class Layer:
 
 
 def layers(env: Any) -> list[Layer]:
-    """Return what is around our environment, the outermost first.
+    """Return the layers around our environment, the outermost first.
 
     Raises:
         InputError: something around it is no wrapper of Gymnasium or Stable-Baselines3 and no vector of this
@@ -123,7 +123,7 @@ class Copies:
         self._alive: list[Any] = []  # ids are those of objects that live
 
     def of(self, env: Any) -> Any:
-        """Return the copy of ``env`` and of all that it wraps, without wrappers of `OUTPUT`.
+        """Return the copy of ``env`` and of everything in it, without wrappers of `OUTPUT`.
 
         Raises:
             InputError: something cannot be copied; the message names it.
@@ -141,7 +141,7 @@ class Copies:
         return env_copy
 
     def around(self, env: Any, instead: dict[int, Any]) -> Any:
-        """Return a copy of the wrapper ``env`` around the copies of what it wraps.
+        """Return a copy of the wrapper ``env`` around the copies of its contents.
 
         ``instead`` has other objects by the id of those whose place they take.
         """

@@ -1,4 +1,4 @@
-"""The networks of each library: what they take, and how their outputs become an action."""
+"""The networks of each library: their inputs, and how their outputs become an action."""
 
 import copy
 from pathlib import Path
@@ -64,7 +64,7 @@ def actor_of(model: Any, env: Any, copies: Copies, states: dict[str, tuple[int, 
 
 
 def module_network(module: nn.Module, env: Any, states: dict[str, tuple[int, ...]]) -> Network:
-    """Return a plain module, or an agent or actor of a CleanRL script, by what it has."""
+    """Return a plain module, or an agent or actor of a CleanRL script, by its members."""
     network = on_cpu(module)
     discrete = [] if env is None else discrete_actions(single_action_space(env))
 
@@ -88,7 +88,7 @@ def module_network(module: nn.Module, env: Any, states: dict[str, tuple[int, ...
 
 
 def on_cpu(module: nn.Module) -> Any:
-    """Return a copy of ``module`` in the main memory, so that the trained one stays as it is."""
+    """Return a copy of ``module`` in the main memory, so that the trained module does not change."""
     return copy.deepcopy(module).cpu().eval()
 
 

@@ -131,7 +131,7 @@ class Actor(nn.Module):
         return (action.reshape(observation.shape[0], -1), *following)
 
     def predict(self, observed: NDArray[np.float32], memory: Any) -> tuple[NDArray[Any], Any]:
-        """Return what the library does with an observation (n,) of its environment; see `Predict`."""
+        """Return the library's action and memory for an observation (n,) of the environment (`Predict`)."""
         if self._predict is not None:
             return self._predict(observed, memory)
         if memory is None:

@@ -1,4 +1,4 @@
-"""What a wrapper does to observations and actions, learned from what it does to chosen ones."""
+"""The effect of a wrapper on observations and actions, measured with chosen ones."""
 
 import copy
 import warnings
@@ -36,7 +36,7 @@ LAST_BITS = 4e-7
 
 
 class Tape:
-    """The observations that a wrapper is shown in turn, and the actions that it passes on."""
+    """The observations that a wrapper gets in turn, and the actions that it passes on."""
 
     def __init__(self, space: spaces.Space[Any], quiet: Any) -> None:
         self._space, self.quiet = space, quiet
@@ -64,7 +64,7 @@ class Tape:
 
 
 class Splice(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Stands in for what a wrapper wraps: its observations come from a tape, and actions go onto it."""
+    """Stands in for a wrapped environment: its observations come from a tape, and actions go onto it."""
 
     def __init__(self, env: Any, tape: Tape) -> None:
         super().__init__(env)
@@ -140,7 +140,7 @@ class Probe:
         self._calls = 0
 
     def seen(self, observation: Numbers) -> Numbers:
-        """Return what the wrapper makes of ``observation`` (n,) in a step, or now and then in a reset.
+        """Return the wrapper's result for ``observation`` (n,) in a step, or now and then in a reset.
 
         In a vector it is that of each environment in turn, and others have other observations. Actions are
         random, so that observations that depend on them are seen.
@@ -209,7 +209,7 @@ Steps = tuple[list[nn.Module], list[nn.Module]]
 
 
 def steps_of(layer: Layer, copies: Copies, class_steps: list[nn.Module] | None = None) -> Steps:
-    """Return what a wrapper does as steps that clip and scale each component.
+    """Return a wrapper's effect as steps that clip and scale each component.
 
     ``class_steps`` are the steps of its observations where its class says them.
 
@@ -293,7 +293,7 @@ def within(
 ) -> NDArray[np.bool_]:
     """Return where ``module`` maps ``values`` (n,) to ``expected``, to ``limit`` of their size or 1.
 
-    What the last bits of float32 may change is allowed besides: a module may divide by a tiny deviation.
+    Differences in the last bits of float32 are allowed, too: a module may divide by a tiny deviation.
     """
     bits = (LAST_BITS * (1 + np.abs(values))).astype(np.float32)
     with torch.no_grad():

@@ -10,7 +10,7 @@ from leogym.agents.export.probing import Steps, steps_of
 
 
 def steps(env: Any, copies: Copies) -> Steps:
-    """Return what the wrappers of ``env`` do to observations and actions.
+    """Return the effect of ``env``'s wrappers on observations and actions.
 
     Raises:
         InputError: a wrapper does something that a policy cannot, or that cannot be known.

@@ -18,7 +18,7 @@ LARGEST_MEMORY = 1e6
 
 
 def fault(program: Program, files: Mapping[str, bytes]) -> str | None:
-    """Return what is wrong with a candidate's policy in one line, or None.
+    """Return a candidate's fault in one line, or None.
 
     Every action must be a finite number, and every memory must stay bounded, for observations that are drawn
     from all over their bounds, and for their corners.

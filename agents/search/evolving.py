@@ -72,5 +72,5 @@ def export(program: Program, values: dict[str, float], run: RunFolder, steps: in
 
 
 def faults(program: Program, policies: Sequence[Mapping[str, bytes]]) -> list[str | None]:
-    """Return what is wrong with each candidate's policy; None if it may run."""
+    """Return the fault of each candidate's policy; None if it may run."""
     return [checking.fault(program, files) for files in policies]

@@ -31,7 +31,7 @@ ROWS = ("progress.csv", "evaluation.csv")
 
 @dataclass(frozen=True)
 class About:
-    """``checkpoint.json``: what a checkpoint is."""
+    """``checkpoint.json``: the description of a checkpoint."""
 
     scheduled: bool = True
     """Whether the run writes it also if nobody stops it. Only such checkpoints are evaluated."""
@@ -227,7 +227,7 @@ class Checkpoints:
         return sorted(path for path in folders if path.name.isdigit())
 
     def remove_unfinished(self) -> None:
-        """Remove what a killed run left half-written."""
+        """Remove half-written files of a killed run."""
         for folder in (self.path, self.checkpoints, *_shared_folders(self.checkpoints)):
             for path in folder.glob(".*.tmp"):
                 if path.is_dir():

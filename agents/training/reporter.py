@@ -151,7 +151,7 @@ class Reporter:
             raise Stopped
 
     def _complete(self, latest: Path) -> None:
-        """Make up what the run was killed before, or lost since: the latest checkpoint's policy and rank."""
+        """Write the latest checkpoint's policy and rank, if the run was killed before or lost them since."""
         run, steps = self._run, int(latest.name)
         changed = run.publish()
         if self._chooser is not None:

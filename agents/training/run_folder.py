@@ -1,6 +1,6 @@
 """The folder of one training run: config.yaml, progress.csv, checkpoints/, policy/ and summary.json.
 
-Every file stays readable if the process is killed: a file gets its name only once its bytes are on disk, and
+Every file stays readable if the process is killed. A file gets its name only once its bytes are on disk, and
 a resumed run drops a half-written last line of `progress.csv`.
 """
 
@@ -70,7 +70,7 @@ class RunFolder(Checkpoints):
         return run
 
     def _clear(self) -> None:
-        """Make the folders, and remove what is left of a run that was killed before its first checkpoint."""
+        """Make the folders, and remove the files of a run that was killed before its first checkpoint."""
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         self.policy.mkdir(exist_ok=True)
         self.remove_unfinished()

@@ -74,7 +74,7 @@ Losses = Annotated[tuple[Probability, Probability], BeforeValidator(_pair), Afte
 
 
 class KnownRanges(Strict):
-    """What a policy has seen, as [least, most]; beyond, its flows fall back (``docs/policies.md``)."""
+    """A policy's known ranges, as [least, most]; beyond, its flows fall back (``docs/policies.md``)."""
 
     rate_mbps: Bounds | None = None
     """A flow's delivery rate."""

@@ -1,4 +1,4 @@
-"""JSON files of a checkpoint's state: what is missing or of another type is one line."""
+"""JSON files of a checkpoint's state: a missing value or a wrong type is an error in one line."""
 
 import json
 import math

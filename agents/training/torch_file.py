@@ -14,7 +14,7 @@ def save(state: Mapping[str, Any], path: Path) -> None:
 
 
 def _rebuilt(value: Any) -> Any:
-    """Return ``value`` with containers and strings of its own.
+    """Return ``value`` with new containers and strings.
 
     Pickle writes an object that it meets twice once, and after a resume other strings and tuples are the same
     object than before.

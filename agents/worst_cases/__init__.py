@@ -1,1 +1,1 @@
-"""``leogym agents worst-cases``: search scenarios in which a scheme does worst beside the oracle."""
+"""``leogym agents worst-cases``: search scenarios in which a scheme does worst compared with the oracle."""

@@ -84,7 +84,7 @@ def run(
 
 
 def repeated(text: str, file: Path) -> str:
-    """Return what a scheme gets in the scenario ``file``, as one line of JSON."""
+    """Return a scheme's result in the scenario ``file``, as one line of JSON."""
     [beside] = measured(Contestant.of(text), [scenarios.load(file)])
     return json.dumps(asdict(beside))
 

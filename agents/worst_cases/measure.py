@@ -1,4 +1,4 @@
-"""Measure a scheme beside the oracle in many situations."""
+"""Compare a scheme with the oracle in many situations."""
 
 from __future__ import annotations
 

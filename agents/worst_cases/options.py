@@ -1,4 +1,4 @@
-"""The options of ``leogym agents worst-cases``, without what the search imports."""
+"""The options of ``leogym agents worst-cases``, without the search's imports."""
 
 import argparse
 from pathlib import Path

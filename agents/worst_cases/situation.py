@@ -64,7 +64,7 @@ def axes(ranges: Mapping[str, Bounds] | None = None) -> tuple[Axis, ...]:
 
 @dataclass(frozen=True)
 class Situation:
-    """One point of the box, rounded to what a reader can type."""
+    """One point of the box, rounded to numbers that a reader can type."""
 
     rate_mbps: float
     """Highest capacity."""

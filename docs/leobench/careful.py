@@ -4,7 +4,7 @@ TARGET = 1.1  # a smoothed RTT of 1.1 times the minimum
 
 
 class Careful:
-    """The state of one flow: every flow has an object of its own."""
+    """The state of one flow: every flow has its own object."""
 
     interval_ms = 30.0
 

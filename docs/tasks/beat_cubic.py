@@ -1,4 +1,4 @@
-"""Train PPO of Stable-Baselines3 on a reward of one's own over LEO paths: ``docs/tasks/my-reward.md``."""
+"""Train PPO of Stable-Baselines3 on a custom reward over LEO paths: ``docs/tasks/my-reward.md``."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Run a CleanRL script as it is on Gymnasium 1.x, and save its policy.
+"""Run an unchanged CleanRL script on Gymnasium 1.x, and save its policy.
 
 ``python with_cleanrl.py FOLDER SCRIPT.py --env-id leo/SingleFlow-v0 [OPTIONS OF THE SCRIPT]``
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def installed(name: str) -> Path | None:
-    """Return the path of a program: beside this Python, where pip installs programs, or on the PATH."""
+    """Return the path of a program: in this Python's folder, where pip installs programs, or on the PATH."""
     folders = [
         Path(sys.executable).parent,
         Path(sysconfig.get_path("scripts")),

@@ -16,7 +16,7 @@ def matched(found_s: Sequence[float], true_s: Sequence[float], window_s: float) 
     many as possible are matched, and of all such matchings this is one with the smallest sum of distances.
 
     On a line two pairs that cross can be uncrossed without a longer sum, so it is enough to walk through both
-    lists side by side: for every two prefixes keep the best matching of these.
+    lists side by side, and keep the best matching for every two prefixes.
 
     Args:
         found_s: (n,) times of detections in s, sorted.

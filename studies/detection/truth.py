@@ -53,7 +53,7 @@ class AnnouncedPath:
 
     @cached_property
     def trace(self) -> leosim.PathTrace:
-        """The path trace as it is."""
+        """The unchanged path trace."""
         return cache.parse(self.csv, self.name)
 
     @cached_property

@@ -173,7 +173,7 @@ def _trends(results: Results, claim: Trend, backend: str) -> list[Compared]:
 
 
 def _all(results: Results, claim: Trend, scheme: str, backend: str) -> list[Reading]:
-    """Return all scenarios' readings, whatever the claim's ``over``: fitting a line needs all points."""
+    """Return all scenarios' readings, for any ``over`` of the claim: fitting a line needs all points."""
     return read(results, claim.model_copy(update={"over": "each"}), Part(), scheme, backend)
 
 

@@ -36,7 +36,7 @@ FIGURE_ALT = "Power of each scheme relative to the best of each suite"
 
 @dataclass(frozen=True)
 class Kept:
-    """What is kept of one evaluation, or of several."""
+    """The tables that are kept of one evaluation, or of several."""
 
     summary: pl.DataFrame
     claims: pl.DataFrame
@@ -83,7 +83,7 @@ class Kept:
     def with_newer(self, newer: Self) -> Self:
         """Return both, of a suite's scheme and of a claim that both have the newer.
 
-        A claim of several suites stays as it is unless the newer evaluation had all that it needs.
+        A claim of several suites stays unchanged unless the newer evaluation had all its suites.
         """
         suite_and_scheme = ["suite", "scheme"]
         decided = newer.claims.filter(pl.col("verdict") != "not run")
@@ -117,7 +117,7 @@ def _evaluation(results: Results) -> pl.DataFrame:
 def keep(results: Results, folder: Path, *, add: bool = False) -> list[Path]:
     """Write the summary, claims, main figure and a page into ``folder``; return the files.
 
-    ``add``: to what is there, in which this evaluation replaces what both have.
+    ``add``: to the tables in ``folder``; this evaluation replaces rows that both have.
     """
     if results.quick:
         raise InputError(f"{results.folder}: was run with --quick: a look, not a result to keep")

@@ -71,8 +71,8 @@ def of_runs(
 ) -> Samples:
     """Return a metric's value in each repeat that defines it: the mean over the selected flows.
 
-    As in ``summary.csv``, those are the flows of ``scheme`` where it is under test, or those in ``flows``,
-    and repeats that start at the same time of their path are a stratum.
+    As in ``summary.csv``, those are the flows of ``scheme`` where it is under test, or those in ``flows``.
+    Repeats that start at the same time of their path are a stratum.
     """
     rows = _rows(results, suite, scenario, backend, scheme, flows)
     by_repeat = _by_repeat(results, rows, metric, window_s)

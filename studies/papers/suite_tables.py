@@ -1,4 +1,4 @@
-"""``leogym papers tables``: write tables into the papers' pages from the results beside them.
+"""``leogym papers tables``: write tables into the papers' pages from the results in ``results/``.
 
 A comment in a page names a suite and its metrics; everything up to the next comment is replaced::
 

@@ -26,7 +26,7 @@ PERCENTILES = (50, 95, 99)
 
 @dataclass(frozen=True)
 class Queueing:
-    """What one run's busiest link did after the start-up."""
+    """Measurements of one run's busiest link after the start-up."""
 
     delay_ms: NDArray[np.float64]
     """Each millisecond: how long the link takes to send what waits then. Of the packet that is being sent,

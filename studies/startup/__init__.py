@@ -1,1 +1,1 @@
-"""How soon a flow uses its path: SEARCH, Rapid Start and Careful Resume beside HyStart."""
+"""How soon a flow uses its path: SEARCH, Rapid Start and Careful Resume compared with HyStart."""

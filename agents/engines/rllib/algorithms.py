@@ -86,7 +86,7 @@ class Builder(ABC, Generic[Own]):
         """Return `hyperparameters` with environment and modules."""
 
     def finish(self, algorithm: Algorithm) -> None:
-        """Change what the configuration cannot express in the built ``algorithm``."""
+        """Change settings of the built ``algorithm`` that its configuration cannot express."""
 
 
 class FlowsBuilder(Builder[OwnFlows]):

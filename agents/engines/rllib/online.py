@@ -2,7 +2,7 @@
 
 Flows share one policy or have one each. With ``workers`` above 1, as many Ray processes sample, and RLlib
 replaces those that die; otherwise this process samples. PPO with a shared policy also learns in as many
-processes: each takes part of a batch in minibatches of its own, and all apply the mean of their gradients. A
+processes: each takes its part of a batch in minibatches, and all apply the mean of their gradients. A
 resumed run continues with the checkpoint's weights and optimisers on new episodes; algorithms with a replay
 buffer refill it before they learn.
 """

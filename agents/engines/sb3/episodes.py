@@ -1,6 +1,6 @@
 """Running episodes in checkpoints of Stable-Baselines3, so that a resumed run continues them.
 
-Besides `LeoVecEnv.state`, it saves what the library keeps between rollouts: the last observations, recurrent
+Besides `LeoVecEnv.state`, it saves the library's state between rollouts: the last observations, recurrent
 states and episode statistics. The files are JSON and plain NumPy; reading them executes nothing.
 """
 

@@ -3,8 +3,8 @@
 Every simulation has one learning flow; its scenario's other flows run the background schemes of the ranges. A
 resumed run gives the same bytes as an uninterrupted one; on real TCP it begins new episodes.
 
-On-policy algorithms train in ``workers`` processes (`agents.engines.data_parallel`): each has ``num_envs``
-simulations, a rollout and minibatches of its own, and all apply the mean of their gradients. W processes are
+On-policy algorithms train in ``workers`` processes (`agents.engines.data_parallel`): each has its own
+``num_envs`` simulations, rollout and minibatches, and all apply the mean of their gradients. W processes are
 equivalent to one with W times the simulations and W times larger minibatches, except that each normalises
 advantages within its own part of a minibatch. The first process reports and writes.
 """
@@ -89,7 +89,7 @@ class Chores(BaseCallback):
         return minutes is not None and reporter is not None and reporter.done(self.num_timesteps) >= 1
 
     def _on_rollout_start(self) -> None:
-        """Write what is due: here the last rollout has been learned from, so weights match the step count."""
+        """Write due files: here the last rollout has been learned from, so weights match the step count."""
         steps = self.model.num_timesteps
         if self._row_due.due(steps):
             self.row()

@@ -1,4 +1,4 @@
-"""Hill climbing's training loop; what it asks of the project is in its imports."""
+"""Hill climbing's training loop; its imports show which parts of the project it uses."""
 
 import json
 from pathlib import Path
