@@ -9,7 +9,7 @@ import numpy as np
 Pair = tuple[int, int]
 
 
-def matched(found_s: Sequence[float], true_s: Sequence[float], window_s: float) -> list[Pair]:
+def matched(detected_s: Sequence[float], true_s: Sequence[float], window_s: float) -> list[Pair]:
     """Match detections with path changes.
 
     A detection and a change may match if they are at most ``window_s`` apart. Each is in one pair at most. As
@@ -19,14 +19,14 @@ def matched(found_s: Sequence[float], true_s: Sequence[float], window_s: float) 
     lists side by side, and keep the best matching for every two prefixes.
 
     Args:
-        found_s: (n,) times of detections in s, sorted.
+        detected_s: (n,) times of detections in s, sorted.
         true_s: (m,) times of path changes in s, sorted.
         window_s: largest distance of a pair in s, at least 0.
 
     Returns:
         Index pairs of detection and change, sorted.
     """
-    detected, true = np.asarray(found_s, dtype=float), np.asarray(true_s, dtype=float)
+    detected, true = np.asarray(detected_s, dtype=float), np.asarray(true_s, dtype=float)
     # The best of each two prefixes: pairs (negative: more is better) and the sum of their distances.
     best: list[list[tuple[int, float]]] = [[(0, 0.0)] * (len(true) + 1) for _ in range(len(detected) + 1)]
     for i in range(1, len(detected) + 1):
@@ -64,7 +64,7 @@ class Score:
 
 
 def score(
-    found_s: Sequence[float],
+    detected_s: Sequence[float],
     true_s: Sequence[float],
     steps: Sequence[bool],
     window_s: float,
@@ -76,19 +76,19 @@ def score(
     two at the run's ends.
 
     Args:
-        found_s: (n,) times of detections in s, sorted.
+        detected_s: (n,) times of detections in s, sorted.
         true_s: (m,) times of path changes in s, sorted; also some before and after the counted time.
         steps: (m,) whether the change counts for ``recall_of_steps``.
         window_s: largest distance of a pair in s.
         counted_s: begin and end (excluded) of the time that counts.
     """
     begin_s, end_s = counted_s
-    pairs = matched(found_s, true_s, window_s)
-    counted_detections = [begin_s <= time_s < end_s for time_s in found_s]
+    pairs = matched(detected_s, true_s, window_s)
+    counted_detections = [begin_s <= time_s < end_s for time_s in detected_s]
     true = [begin_s <= time_s < end_s for time_s in true_s]
     stepped = [counted and step for counted, step in zip(true, steps, strict=True)]
     hits, matched_changes = {i for i, _ in pairs}, {j for _, j in pairs}
-    lags_s = [found_s[i] - true_s[j] for i, j in pairs if true[j]]
+    lags_s = [detected_s[i] - true_s[j] for i, j in pairs if true[j]]
     return Score(
         precision=_share([i in hits for i, counted in enumerate(counted_detections) if counted]),
         recall=_share([j in matched_changes for j, counted in enumerate(true) if counted]),
