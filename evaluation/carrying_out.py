@@ -15,7 +15,7 @@ from leogym.evaluation.recorded.store import Store
 from leogym.evaluation.runs import execute
 from leogym.evaluation.runs.backends import backend
 from leogym.evaluation.runs.plan import Run
-from leogym.evaluation.runs.progress import Shown
+from leogym.evaluation.runs.progress import ProgressDisplay
 
 SIMULATOR = "simulator"
 CLEAN_UP_S = 30.0
@@ -64,7 +64,7 @@ def carry_out(
     try:
         with (
             closing(run_all(missing, needed, options.jobs, take)) as finished,
-            Shown(console, missing, cached, at_a_time, hints_at_quick=hints_at_quick) as progress,
+            ProgressDisplay(console, missing, cached, at_a_time, hints_at_quick=hints_at_quick) as progress,
         ):
             for run, outcome in finished:
                 if isinstance(outcome, invalid.Reason):

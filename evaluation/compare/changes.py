@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from leogym.evaluation.recorded.setup import shown, unlike
+from leogym.evaluation.recorded.setup import in_words, unlike
 
 Description = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ def _suites(a: Description, b: Description) -> Iterator[Change]:
         if name in theirs:
             yield from _unequal(f"{name}: repeats", ours[name]["repeats"], theirs[name]["repeats"])
             for field, before, after in unlike(ours[name], theirs[name]):
-                yield Change(f"{name}: {field}", shown(before), shown(after))
+                yield Change(f"{name}: {field}", in_words(before), in_words(after))
 
 
 def _schemes(a: Description, b: Description) -> Iterator[Change]:
@@ -65,4 +65,4 @@ def _only(label: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Ite
 
 def _unequal(label: str, a: Any, b: Any) -> Iterator[Change]:
     if a != b:
-        yield Change(label, shown(a), shown(b))
+        yield Change(label, in_words(a), in_words(b))

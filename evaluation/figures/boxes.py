@@ -16,17 +16,19 @@ CAPTION = (
     "One value per flow and repeat. Boxes span the first to the third quartile, with a line at the median; "
     "whiskers reach the farthest value within one and a half box lengths; rings are outliers."
 )
-SHOWN = ("goodput_mbps", "delay_inflation")
+METRICS_DRAWN = ("goodput_mbps", "delay_inflation")
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for each scenario and metric of `SHOWN`, side by side."""
+    """Return a panel for each scenario and metric of `METRICS_DRAWN`, side by side."""
     tested = results.runs.filter((pl.col("suite") == suite.name) & pl.col("scheme").is_in(results.schemes))
     drawn = []
     for scenario in results.scenarios(suite.name):
         mine = tested.filter(pl.col("scenario") == scenario)
         drawn += [
-            _panel(results, suite, scenario, name, mine) for name in SHOWN if mine[name].drop_nulls().len()
+            _panel(results, suite, scenario, name, mine)
+            for name in METRICS_DRAWN
+            if mine[name].drop_nulls().len()
         ]
     return drawn
 

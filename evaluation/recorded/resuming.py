@@ -15,7 +15,7 @@ from leogym.evaluation.recorded.series import KINDS, difference, files_of, key_o
 from leogym.evaluation.recorded.store import Record, Store, file_name, read_record
 from leogym.evaluation.runs.plan import Run
 
-SHOWN = 3
+MOST_NAMED = 3
 """Most runs that the line names; the others are counted."""
 
 
@@ -95,7 +95,7 @@ def _without_damaged(folder: Path, record: Record, planned: Collection[str]) -> 
         for path in files:
             del digests[key_of(path)]
     if lost:
-        more = f" (and {len(names) - SHOWN} more)" if len(names) > SHOWN else ""
-        listing = f"{'; '.join(names[:SHOWN])}{more}"
+        more = f" (and {len(names) - MOST_NAMED} more)" if len(names) > MOST_NAMED else ""
+        listing = f"{'; '.join(names[:MOST_NAMED])}{more}"
         print(f"{folder}: recorded series are missing or changed: run again: {listing}", file=sys.stderr)
     return Record(record.rows.filter(~pl.col("run_id").is_in(lost)), digests, record.description)

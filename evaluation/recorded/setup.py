@@ -23,7 +23,7 @@ PRESENTATION = {
     "repeats",
 }
 """Keys of a suite that change no run; `_repeats` checks ``repeats``."""
-SHOWN = 3
+MOST_NAMED = 3
 """Most differences in the message; the others are counted."""
 
 
@@ -43,8 +43,8 @@ def require_same(
     if not differences and _of_another_setup(recorded, planned):
         differences = ["scenarios: have another definition"]
     if differences:
-        more = f" (and {len(differences) - SHOWN} more)" if len(differences) > SHOWN else ""
-        listing = "; ".join(differences[:SHOWN])
+        more = f" (and {len(differences) - MOST_NAMED} more)" if len(differences) > MOST_NAMED else ""
+        listing = "; ".join(differences[:MOST_NAMED])
         raise InputError(f"{folder}: --resume: has another setup: {listing}{more}; name another --out")
 
 
@@ -52,14 +52,14 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
     old, new = before["config"], now["config"]
     for name in ("quick", "spot", "backend"):
         if (old.get(name) or False) != (new.get(name) or False):
-            yield f"--{name}: {shown(old.get(name))} before, {shown(new.get(name))} now"
+            yield f"--{name}: {in_words(old.get(name))} before, {in_words(new.get(name))} now"
     if before["seed"] != now["seed"]:
         yield f"--seed: {before['seed']} before, {now['seed']} now"
     earlier = {suite["name"]: suite for suite in old["suites"]}
     for suite in new["suites"]:
         if suite["name"] in earlier:
             for name, theirs, ours in unlike(earlier[suite["name"]], suite):
-                yield f"{suite['name']}: {name}: {shown(theirs)} before, {shown(ours)} now"
+                yield f"{suite['name']}: {name}: {in_words(theirs)} before, {in_words(ours)} now"
     for name, policy in new["policies"].items():
         yield from _hashes(f"--schemes: {name}: policy", old["policies"].get(name), policy)
     for name, sha256 in now["traces"].items():
@@ -114,7 +114,7 @@ def _of_another_setup(recorded: pl.DataFrame, planned: Collection[Run]) -> bool:
     return any(setups.get((*key,), setup_id) != setup_id for *key, setup_id in rows.iter_rows())
 
 
-def shown(value: Any) -> str:
+def in_words(value: Any) -> str:
     """Return a setting's value in words."""
     if isinstance(value, bool):
         return "yes" if value else "no"

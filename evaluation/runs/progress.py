@@ -76,7 +76,7 @@ class Estimate:
         return [(suite, scheme), (scheme,), ()]
 
 
-class Shown:
+class ProgressDisplay:
     """Shows a plan's progress on stderr: a bar on a terminal, otherwise `LINES` lines."""
 
     def __init__(
@@ -106,7 +106,7 @@ class Shown:
         )
         self._task = self._bar.add_task("runs", total=self._estimate.total, status=self._status())
 
-    def __enter__(self) -> Shown:
+    def __enter__(self) -> ProgressDisplay:
         self._bar.start()
         return self
 

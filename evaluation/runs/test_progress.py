@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from leogym.evaluation.runs.progress import QUICK_HINT, Estimate, Shown, duration, weight
+from leogym.evaluation.runs.progress import QUICK_HINT, Estimate, ProgressDisplay, duration, weight
 from tests.support.sample_results import sample_plan
 
 
@@ -32,7 +32,7 @@ def test_a_run_weighs_its_time_its_capacity_and_its_flows() -> None:
 def test_a_log_gets_ten_lines_and_the_last_says_that_all_is_done() -> None:
     runs = sample_plan("leo-single", ["cubic", "reno"], 5)
     told = io.StringIO()
-    with Shown(Console(file=told), runs, runs[:20], at_a_time=1) as shown:
+    with ProgressDisplay(Console(file=told), runs, runs[:20], at_a_time=1) as shown:
         for run in runs:
             shown.ended(run, None if run in runs[:20] else 30.0)
     lines = told.getvalue().splitlines()
@@ -49,7 +49,7 @@ def test_a_long_evaluation_hints_once_at_a_shorter_one(
 ) -> None:
     runs = sample_plan("leo-single", ["cubic"], 2)
     told = io.StringIO()
-    with Shown(Console(file=told), runs, [], at_a_time=1, hints_at_quick=hints_at_quick) as shown:
+    with ProgressDisplay(Console(file=told), runs, [], at_a_time=1, hints_at_quick=hints_at_quick) as shown:
         for run in runs:
             shown.ended(run, seconds)
     assert told.getvalue().count(f"6 min left: {QUICK_HINT}") == hints
@@ -61,7 +61,7 @@ def test_a_terminal_gets_a_bar_with_the_time_left_or_lines_if_it_cannot_draw(ter
     monkeypatch.setenv("TERM", terminal)
     runs = sample_plan("leo-single", ["cubic"], 2)
     told = io.StringIO()
-    with Shown(Console(file=told, force_terminal=True, width=100), runs, [], at_a_time=1) as shown:
+    with ProgressDisplay(Console(file=told, force_terminal=True, width=100), runs, [], at_a_time=1) as shown:
         for run in runs[:2]:
             shown.ended(run, 60.0)
         shown._bar.refresh()
