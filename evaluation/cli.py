@@ -56,7 +56,7 @@ def parser(study: Study | None = None) -> argparse.ArgumentParser:
         epilog=f"{study.program} report DIR writes an evaluation's report again."
         if study
         else f"{PROGRAM} compare RUN_A RUN_B shows what changed between two evaluations; {PROGRAM} report "
-        f"DIR writes an evaluation's report again; {PROGRAM} leobench ENTRY judges by a benchmark.",
+        f"DIR writes an evaluation's report again; leogym leobench judge ENTRY judges by a benchmark.",
         examples=study.examples if study else EXAMPLES,
     )
     add = command_parser.add_argument
