@@ -234,7 +234,7 @@ def test_results_that_cannot_be_kept_or_compared_are_one_line(run: Run, tmp_path
         f"--cache: {file}/kept: cannot be written",
         "or none",
     )
-    one_line(run("evaluate.py", "leo-single", "--quik", "--out", out), "evaluate.py", "--quik")
+    one_line(run("evaluate.py", "leo-single", "--quik", "--out", out), "leogym evaluate", "--quik")
     one_line(run("evaluate.py", "leo-single", "--series", "some", "--out", out), "--series", "'some'")
     one_line(run("evaluate.py", "compare", tmp_path / "a", tmp_path / "b"), f"{tmp_path}/a/run.json")
     one_line(run("evaluate.py", "compare", tmp_path / "a"), "leogym evaluate compare", "RUN_B")

@@ -29,6 +29,7 @@ def _scenario(*flows, duration_s=HOURS, **link):
 CUBIC = {"scheme": "cubic"}
 FLOOD = _scenario({"scheme": "udp", "rate_mbps": 9e5}, rate_mbps=9e6)
 IDLE = _scenario({**CUBIC, "transfer_bytes": 1})
+ARRIVALS = _scenario({**CUBIC, "arrivals": {"rate_per_s": 9.9e5 / HOURS, "mean_bytes": 1}})
 BURSTS = _scenario(
     {
         "scheme": "udp",
@@ -71,7 +72,7 @@ ENTRIES = {
     "run-of-a-flood": lambda: leosim.run([FLOOD], {}, series_ms=0),
     "run-of-bursts": lambda: leosim.run([BURSTS], {}, series_ms=0, interval_ms=3.6e6),
     "run-without-packets": lambda: leosim.run([IDLE], {}, series_ms=0.1),
-    "run-building": lambda: leosim.run([_scenario({**CUBIC, "count": 1_000_000})], {}),
+    "run-building": lambda: leosim.run([ARRIVALS], {}),
     "advance": lambda: leosim.Simulation(_scenario(CUBIC), {}).advance(HOURS),
     "reset": lambda: leosim.Batch(1, interval_ms=3.6e6).reset(0, _scenario({"scheme": "agent"}), {}),
     "step": lambda: _step(1, LATE_AGENT, 3.6e6),

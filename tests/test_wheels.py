@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import leogym
+from leogym.common import digests
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.traces.path import cache
 from tests.printed_commands import WITH_SUBCOMMANDS, printed
@@ -218,8 +219,10 @@ def test_the_wheel_of_leogym_has_what_is_used_at_run_time_and_nothing_else(wheel
         f"leogym/{path.relative_to(ROOT)}"
         for room in ROOMS
         for path in (ROOT / room).rglob("*")
-        if (path.suffix in USED_AT_RUN_TIME or path.is_relative_to(ROOT / "traces" / "data"))
-        and path.is_file()
+        if path.suffix in USED_AT_RUN_TIME
+        or path.name == digests.NAME
+        or path.is_relative_to(ROOT / "traces" / "data")
+        if path.is_file()
         and not path.name.startswith(("test_", "conftest"))
         and not path.is_relative_to(ROOT / "kernel_bridge" / "bridge" / "bpf")
     }
