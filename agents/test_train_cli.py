@@ -89,7 +89,7 @@ def test_a_trace_that_is_missing_or_broken_is_named_and_leaves_nothing(tmp_path)
 
 @pytest.mark.parametrize("flags", [["--steps", "many"], ["--out", ""], ["--moon"]])
 def test_an_argument_that_cannot_be_parsed_is_one_line(flags):
-    with pytest.raises(InputError, match=rf"^train\.py: .*{flags[0]}"):
+    with pytest.raises(InputError, match=rf"^leogym train: .*{flags[0]}"):
         train_cli.run(["--agent", "astraea", *flags])
 
 

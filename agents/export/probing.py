@@ -289,9 +289,9 @@ def _holds(steps: list[nn.Module], function: Callable[..., Numbers], size: int) 
 
 
 def within(
-    module: nn.Module, values: NDArray[np.float32], expected: NDArray[Any], limit: float
+    module: nn.Module, values: NDArray[np.float32], measured: NDArray[Any], limit: float
 ) -> NDArray[np.bool_]:
-    """Return where ``module`` maps ``values`` (n,) to ``expected``, to ``limit`` of their size or 1.
+    """Return where ``module`` maps ``values`` (n,) to ``measured``, to ``limit`` of their size or 1.
 
     Differences in the last bits of float32 are allowed, too: a module may divide by a tiny deviation.
     """
@@ -299,7 +299,7 @@ def within(
     with torch.no_grad():
         rows = module(torch.from_numpy(np.stack([values, values - bits, values + bits]))).numpy()
     expected, low, high = rows.astype(np.float64)
-    return np.abs(expected - expected) <= limit * np.maximum(1, np.abs(expected)) + np.abs(high - low)
+    return np.abs(measured - expected) <= limit * np.maximum(1, np.abs(expected)) + np.abs(high - low)
 
 
 def single(space: spaces.Space[Any], env: Any) -> spaces.Space[Any]:

@@ -136,14 +136,16 @@ def to_onnx(policy: Policy, description: str, *, reset_first: bool = False) -> b
     def value(name: str, dim: int) -> onnx.ValueInfoProto:
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", dim])
 
-    graph = helper.make_graph(
+    graph_proto = helper.make_graph(
         graph.nodes,
         "policy",
         [value("observation", observation_dim), value("state", size)],
         [value("action", 1), value("next_state", size)],
         graph.weights,
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="leogym")
+    model = helper.make_model(
+        graph_proto, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="leogym"
+    )
     model.ir_version = helper.find_min_ir_version_for(list(model.opset_import))
     model.doc_string = description
     onnx.checker.check_model(model, full_check=True)
