@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from leogym.agents import training
+from leogym.agents.training import policy_folder
 from leogym.common.errors import InputError
 from leogym.evaluation import cli
 from leogym.evaluation.entries import confinement
@@ -161,10 +162,10 @@ def test_what_a_result_says_of_an_entry_holds_no_folder_of_this_machine(
     tiny: Version, tmp_path: Path
 ) -> None:
     trained = Path(training.__file__).parents[1] / "trained/astraea"
-    folder = shutil.copytree(trained / "policy", tmp_path / "secret/mine")
-    told = json.loads((folder / "policy.json").read_text())
-    told["provenance"]["command"] = "python train.py --agent astraea --out /srv/people/me/runs/first"
-    (folder / "policy.json").write_text(json.dumps(told))
+    folder = tmp_path / "secret/mine"
+    description = json.loads((trained / "policy/policy.json").read_text())
+    description["provenance"]["command"] = "python train.py --agent astraea --out /srv/people/me/runs/first"
+    policy_folder.write(folder, (trained / "policy/policy.onnx").read_bytes(), description)
     name, policy = entering.entrant(str(folder), tiny)
     assert policy is not None
     entry = entering.described(name, policy)
