@@ -46,10 +46,21 @@ def hashes(version: Version) -> Frozen:
     public = split.dev(version)
     return Frozen(
         files=version.files,
-        traces={name: trace.sha256 for name, trace in sorted(public.traces.items())},
+        traces=trace_digests(public),
         behaviour=behaviour(version, public),
         lab_kernel=image.latest().linux,
     )
+
+
+def trace_digests(public: Split) -> dict[str, str]:
+    """Return the hash of each path trace, by name.
+
+    A trace's header names the command that builds it. Hashes keep the name that it had when v1 was frozen.
+    """
+    return {
+        name: hashlib.sha256(trace.csv.replace(b'"leogym traces ', b'"python -m traces ', 1)).hexdigest()
+        for name, trace in sorted(public.traces.items())
+    }
 
 
 def behaviour(version: Version, public: Split) -> dict[str, str]:
@@ -102,7 +113,7 @@ def moved(version: Version) -> list[str]:
     lines = []
     for kind, after in (
         ("files", version.files),
-        ("traces", {name: trace.sha256 for name, trace in public.traces.items()}),
+        ("traces", trace_digests(public)),
         ("behaviour", behaviour(version, public)),
     ):
         before = getattr(then, kind)
