@@ -154,7 +154,7 @@ def test_a_folder_of_an_earlier_version_without_digests_is_read_and_resumed(
         (lambda run: run.update(seed="one"), "seed: "),
         (lambda run: run["config"].update(suites={}), "config.suites: "),
         (lambda run: run["versions"].update(leosim=1), "versions.leosim: "),
-        (lambda run: run.update(earlier=[{}]), "earlier.0.command: "),
+        (lambda run: run.update(earlier=[{}]), "earlier.0.command, commit, date: "),
     ],
 )
 def test_a_key_of_run_json_that_is_missing_or_of_another_type_is_one_line(
