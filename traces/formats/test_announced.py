@@ -111,7 +111,7 @@ def test_every_import_is_told_the_grid(monkeypatch, tmp_path, kind, text, words)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--reattach-s", "0"], "import: --reattach-s: must be above 0 and at most 3600, not 0"),
+        (["--reattach-s", "0"], "import: --reattach-s: must be above 0 and at most 3,600, not 0"),
         (
             ["--reattach-s", "15", "--reattach-phase-s", "15"],
             "import: --reattach-phase-s: 15 is not below the period of 15 s",
@@ -119,7 +119,7 @@ def test_every_import_is_told_the_grid(monkeypatch, tmp_path, kind, text, words)
         (["--reattach-phase-s", "3"], "import: --reattach-phase-s: no period is found in the data"),
         (
             ["--reattach-phase-s", "-1"],
-            "import: --reattach-phase-s: must be at least 0 and below 3600, not -1",
+            "import: --reattach-phase-s: must be at least 0 and below 3,600, not -1",
         ),
     ],
 )
