@@ -61,6 +61,9 @@ HEAVY = ("evaluate", "report")
 """Commands that draw a page; two states are enough."""
 
 
+pytestmark = pytest.mark.xdist_group("commands")  # the fixture takes half a minute
+
+
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str, str]]:
     """Return exit status, stdout and stderr of each command in each state."""

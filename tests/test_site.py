@@ -30,6 +30,9 @@ class Files(SimpleHTTPRequestHandler):
         pass
 
 
+pytestmark = pytest.mark.xdist_group("site")  # the fixture takes half a minute
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Build the site as ``make docs`` does and serve it; return its address."""
