@@ -13,7 +13,7 @@ import leosim
 from leogym.common import lock, output_folder, signals
 from leogym.common.atomic import DISK_FULL_ERRORS, write_atomically
 from leogym.common.cluster import joining
-from leogym.common.command_line import OneLineParser, as_folder
+from leogym.common.command_line import OneLineParser, as_folder, leogym_command
 from leogym.common.errors import InputError, reports_input_errors
 from leogym.common.machine import require_at_a_time
 from leogym.configs import names
@@ -56,7 +56,8 @@ def parser(study: Study | None = None) -> argparse.ArgumentParser:
         epilog=f"{study.program} report DIR writes an evaluation's report again."
         if study
         else f"{PROGRAM} compare RUN_A RUN_B shows what changed between two evaluations; {PROGRAM} report "
-        f"DIR writes an evaluation's report again; leogym leobench judge ENTRY judges by a benchmark.",
+        f"DIR writes an evaluation's report again; {leogym_command('leobench', 'judge', 'ENTRY')} judges "
+        "by a benchmark.",
         examples=study.examples if study else EXAMPLES,
     )
     add = command_parser.add_argument
