@@ -90,3 +90,9 @@ def test_ctrl_c_is_a_word_and_output_that_nobody_reads_is_none() -> None:
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_the_error_can_be_imported_from_where_scripts_of_users_have_it():
+    from leogym.configs import errors
+
+    assert errors.InputError is InputError

@@ -17,7 +17,7 @@ PACKAGES = ("numpy", "scipy", "torch", "gymnasium")
 def running(
     address: str | None,
     *,
-    resume: str | Callable[[], str],
+    resume: str | Callable[[], str] = "start again",
     folder: Path | None = None,
     feature: str = "--engine rllib",
 ) -> Iterator[None]:
