@@ -14,7 +14,7 @@ import pytest
 from leogym.common.processes import descendants
 
 GUARD_S = 60
-"""Guards against hanging; the issue's bound is 2 s."""
+"""Guards against hanging; commands should end within 2 s."""
 START = """
 import ctypes, os, signal, sys, threading, time
 from leogym.common import signals

@@ -13,6 +13,8 @@ from leogym.evaluation.runs.schemes import Contestants
 from studies.papers import __main__ as command
 from studies.papers import suites as papers
 
+STUDIES = Path(__file__).resolve().parents[1]
+
 
 def test_papers_are_all_shipped_suites_that_a_claim_is_about_or_compares_with() -> None:
     others = {name for name in suites.shipped() if name.startswith(("fidelity", "geometry"))}
@@ -22,6 +24,15 @@ def test_papers_are_all_shipped_suites_that_a_claim_is_about_or_compares_with() 
     others |= {name for name in suites.shipped() if name.startswith(("l4s", "startup"))}
     assert "responsiveness-heavy-loss" in papers.of_claims()
     assert set(papers.of_claims()) == set(suites.shipped()) - others
+
+
+def test_every_suite_of_a_papers_figure_is_on_a_page_with_its_command() -> None:
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in STUDIES.rglob("*.md"))
+    commands = [line for line in pages.splitlines() if re.match(r"\s*leogym (evaluate|papers) ", line)]
+    on_pages = {word for line in commands for word in line.partition("#")[0].split()}
+    of_figures = {name for name in suites.shipped() if "Fig" in suites.load(name).source}
+    assert len(of_figures) > 20
+    assert of_figures - on_pages == set()
 
 
 def test_a_papers_suite_runs_the_twelve_and_its_papers_own(monkeypatch: pytest.MonkeyPatch) -> None:
