@@ -83,8 +83,8 @@ def test_a_second_signal_ends_a_clean_up_at_once(tmp_path) -> None:
     body = """
     def main():
         signals.on_interrupt(grace_s=1000)
-        ready()
         try:
+            ready()
             forever()
         finally:
             ready()
