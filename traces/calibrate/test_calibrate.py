@@ -1,13 +1,11 @@
 import json
-import sys
 
 import numpy as np
 import pytest
 import yaml
 
-from leogym.common.errors import InputError, reports_input_errors
+from leogym.common.errors import InputError
 from leogym.common.units import NS_PER_MS, NS_PER_S
-from leogym.traces.__main__ import main
 from leogym.traces.calibrate import distance, measured, recovery
 from leogym.traces.calibrate.fit import fit
 from leogym.traces.calibrate.measured import Capacity, made, of_series, probed, simulated
@@ -130,19 +128,12 @@ def _trace(folder, name, slots=8, **about):
     return folder / name
 
 
-def _run(monkeypatch, *words):
-    monkeypatch.setattr(sys, "argv", ["traces", *map(str, words)])
-    try:
-        return reports_input_errors(main)()
-    except SystemExit as ended:
-        return ended.code
-
-
-def test_the_command_writes_parameters_that_synth_takes_and_a_picture(tmp_path, monkeypatch, capsys):
+def test_the_command_writes_parameters_that_synth_takes_and_a_picture(
+    run_traces, tmp_path, monkeypatch, capsys
+):
     data, out, picture = _trace(tmp_path, "mine.csv"), tmp_path / "mine.yaml", tmp_path / "fit.svg"
     monkeypatch.setattr(measured, "FEWEST_SIMULATED", 8)
-    words = ("calibrate", data, "--hold-out", "--out", out, "--picture", picture)
-    assert _run(monkeypatch, *words) == 0
+    assert run_traces("calibrate", data, "--hold-out --out", out, "--picture", picture) == 0
     told = capsys.readouterr().out
     for line in (
         "fitted to 4 slots, judged by 4",
@@ -156,18 +147,18 @@ def test_the_command_writes_parameters_that_synth_takes_and_a_picture(tmp_path, 
     assert made_from["about"] == "fitted to 4 slots of mine.csv"
     assert "calibrate" in made_from["sources"]["command"]
     trace = tmp_path / "again.csv"
-    assert _run(monkeypatch, "synth", "starlink", "--model", out, "--duration", 20, "--out", trace) == 0
+    assert run_traces("synth", "starlink", "--model", out, "--duration", 20, "--out", trace) == 0
     assert (
         json.loads(trace.read_text().splitlines()[0][2:])["capacity"]["terminal"]["about"]
         == made_from["about"]
     )
 
 
-def test_recover_shows_each_fields_error(tmp_path, monkeypatch, capsys):
+def test_recover_shows_each_fields_error(run_traces, tmp_path, monkeypatch, capsys):
     truth = tmp_path / "truth.yaml"
     truth.write_text(yaml.safe_dump(json.loads(_known().model_dump_json())))
     monkeypatch.setattr(measured, "FEWEST_SIMULATED", 8)
-    assert _run(monkeypatch, "recover", truth, "--slots", 8, "--repeats", 1) == 0
+    assert run_traces("recover", truth, "--slots", 8, "--repeats", 1) == 0
     told = capsys.readouterr().out
     assert told.startswith("1 times 8 slots of 15 s (0.0 h)")
     for field in ("downlink.capacity_mbps", "uplink.gap_ms", "round_trip.base_ms", "frames.apart"):
@@ -180,41 +171,35 @@ def test_recover_shows_each_fields_error(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
-        (["--slots", "7"], "recover: --slots: must be from 8 to 20,000, not 7"),
-        (["--repeats", "0"], "recover: --repeats: must be from 1 to 100, not 0"),
-        (["--seed", "-1"], "recover: --seed: must be at least 0, not -1"),
-        (["nowhere"], "model: 'nowhere': neither a file nor a known terminal"),
+        ("--slots 7", "recover: --slots: must be from 8 to 20,000, not 7"),
+        ("--repeats 0", "recover: --repeats: must be from 1 to 100, not 0"),
+        ("--seed -1", "recover: --seed: must be at least 0, not -1"),
+        ("nowhere", "model: 'nowhere': neither a file nor a known terminal"),
     ],
 )
-def test_recovers_bad_input_is_one_line_and_exit_status_2(words, rule, monkeypatch, capsys):
-    assert _run(monkeypatch, "recover", *words) == 2
-    error = capsys.readouterr().err
-    assert rule in error
-    assert error.count("\n") == 1
+def test_recovers_bad_input_is_one_line_and_exit_status_2(words, rule, refused_traces):
+    assert rule in refused_traces("recover", words)
 
 
 @pytest.mark.parametrize(
     ("about", "words", "rule"),
     [
-        ({}, ["--model", "nowhere"], "model: 'nowhere': neither a file nor a known terminal"),
-        ({}, ["--picture", "fit.txt"], "fit.txt: --picture: must end with one of .png, .svg, .pdf"),
-        ({}, ["--reattach-s", "-1"], "calibrate: --reattach-s: must be from 0 to 3,600, not -1"),
-        ({}, ["--seed", "-1"], "calibrate: --seed: must be at least 0, not -1"),
-        ({"reattach_s": None}, [], "mine.csv: reattach_s: the trace tells no reconfigurations"),
+        ({}, "--model nowhere", "model: 'nowhere': neither a file nor a known terminal"),
+        ({}, "--picture fit.txt", "fit.txt: --picture: must end with one of .png, .svg, .pdf"),
+        ({}, "--reattach-s -1", "calibrate: --reattach-s: must be from 0 to 3,600, not -1"),
+        ({}, "--seed -1", "calibrate: --seed: must be at least 0, not -1"),
+        ({"reattach_s": None}, "", "mine.csv: reattach_s: the trace tells no reconfigurations"),
         (
             {"reattach_s": 40.0},
-            [],
+            "",
             "mine.csv: period: 0 whole slots of 40 s are too few to fit: must be at least 4",
         ),
     ],
 )
-def test_bad_input_is_one_line_and_exit_status_2(about, words, rule, tmp_path, monkeypatch, capsys):
+def test_bad_input_is_one_line_and_exit_status_2(refused_traces, about, words, rule, tmp_path, monkeypatch):
     data = _trace(tmp_path, "mine.csv", slots=2, **about)
     monkeypatch.chdir(tmp_path)
-    assert _run(monkeypatch, "calibrate", data.name, *words) == 2
-    error = capsys.readouterr().err
-    assert rule in error
-    assert error.count("\n") == 1
+    assert rule in refused_traces("calibrate", data.name, words)
 
 
 def test_a_path_on_which_nothing_varies_has_nothing_to_fit(tmp_path):

@@ -1,12 +1,9 @@
 import json
-import sys
 
 import leosim
 import pytest
 
-from leogym.common.errors import reports_input_errors
 from leogym.configs.scenario import parse
-from leogym.traces.__main__ import main
 
 
 def _goodputs_mbps(trace):
@@ -24,25 +21,12 @@ def _goodputs_mbps(trace):
     return found
 
 
-@pytest.mark.parametrize(("words", "data_mbps"), [([], 40), (["--terminal-at", "from"], 4)])
-def test_named_columns_mean_what_they_say_to_a_flow(monkeypatch, tmp_path, capsys, words, data_mbps):
+@pytest.mark.parametrize(("words", "data_mbps"), [("", 40), ("--terminal-at from", 4)])
+def test_named_columns_mean_what_they_say_to_a_flow(run_traces, tmp_path, capsys, words, data_mbps):
     source, out = tmp_path / "x.csv", tmp_path / "o.csv"
     source.write_text("t,d,down,up\n" + "".join(f"{second},10,40,4\n" for second in range(8)))
     columns = "time_s=t,delay_ms=d,downlink_mbps=down,uplink_mbps=up"
-    words = [
-        "traces",
-        "import",
-        source,
-        "--format",
-        "starlink-csv",
-        "--columns",
-        columns,
-        *words,
-        "--out",
-        out,
-    ]
-    monkeypatch.setattr(sys, "argv", [str(word) for word in words])
-    assert reports_input_errors(main)() == 0
+    assert run_traces("import", source, "--format starlink-csv --columns", columns, words, "--out", out) == 0
     trace = leosim.PathTrace.read(str(out))
     forward, backward = _goodputs_mbps(trace)
     assert forward == pytest.approx(0.95 * data_mbps, rel=0.08)

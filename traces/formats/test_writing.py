@@ -1,27 +1,16 @@
 import errno
 import json
 import os
-import sys
 
 import numpy as np
 import pytest
 
-from leogym.common.errors import reports_input_errors
-from leogym.traces.__main__ import main
 from leogym.traces.formats import importing, mahimahi
 from leogym.traces.formats.conftest import make_series
 from leogym.traces.formats.format import Options
 
 HEAD = '# {"format": "leogym-path-trace", "version": 1, "name": "x"}\n'
 COLUMNS = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n"
-
-
-def _run(monkeypatch, *words):
-    monkeypatch.setattr(sys, "argv", ["traces", *map(str, words)])
-    try:
-        return reports_input_errors(main)()
-    except SystemExit as ended:
-        return ended.code
 
 
 def _trace(tmp_path, *rows):
@@ -50,9 +39,9 @@ def test_a_link_that_changes_is_exported_whole():
     assert mahimahi.repetition(series) is series
 
 
-def test_an_exported_repetition_comes_back_with_the_traces_period(monkeypatch, tmp_path):
+def test_an_exported_repetition_comes_back_with_the_traces_period(run_traces, tmp_path):
     trace = _trace(tmp_path, "0,20,100,50,0,1,0,", "300,20,100,50,0,1,0,")
-    assert _run(monkeypatch, "export", trace, "--format", "mahimahi", "--out", tmp_path / "o") == 0
+    assert run_traces("export", trace, "--format", "mahimahi", "--out", tmp_path / "o") == 0
     assert (tmp_path / "o" / "uplink.txt").stat().st_size < 100_000
     assert any(
         one.startswith("period: ")
@@ -63,7 +52,7 @@ def test_an_exported_repetition_comes_back_with_the_traces_period(monkeypatch, t
     assert set(back.up.bps.tolist()) <= {99_960_000, 100_080_000, 100_000_000, 99_999_996}
 
 
-def test_a_large_export_says_its_size_first_and_how_far_it_is(monkeypatch, tmp_path, capsys):
+def test_a_large_export_says_its_size_first_and_how_far_it_is(run_traces, monkeypatch, tmp_path, capsys):
     trace = _trace(
         tmp_path,
         "0,20,100,100,0,1,0,",
@@ -72,7 +61,7 @@ def test_a_large_export_says_its_size_first_and_how_far_it_is(monkeypatch, tmp_p
         "20,20,100,100,0,1,0,",
     )
     monkeypatch.setattr(mahimahi, "SIZE_REPORTED_BYTES", 100_000)
-    assert _run(monkeypatch, "export", trace, "--format", "mahimahi", "--out", tmp_path / "o") == 0
+    assert run_traces("export", trace, "--format", "mahimahi", "--out", tmp_path / "o") == 0
     said = capsys.readouterr().err.splitlines()
     written = sum((tmp_path / "o" / f"{direction}.txt").stat().st_size for direction in mahimahi.DIRECTIONS)
     assert said[0] == f"writing about {written / 1e6:.0f} MB: 0.3 million opportunities"
@@ -81,11 +70,11 @@ def test_a_large_export_says_its_size_first_and_how_far_it_is(monkeypatch, tmp_p
     assert said[-1] == "writing: 100 %"
 
 
-def test_an_export_that_the_disk_has_no_room_for_is_not_begun(monkeypatch, tmp_path, capsys):
+def test_an_export_that_the_disk_has_no_room_for_is_not_begun(run_traces, monkeypatch, tmp_path, capsys):
     trace = _trace(tmp_path, "0,20,100,100,0,1,0,", "18,20,100,100,0,0,0,unreachable", "20,20,100,100,0,1,0,")
     monkeypatch.setattr(mahimahi, "SIZE_REPORTED_BYTES", 100_000)
     monkeypatch.setattr(mahimahi.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
-    assert _run(monkeypatch, "export", trace, "--format", "mahimahi", "--out", tmp_path / "o") == 2
+    assert run_traces("export", trace, "--format", "mahimahi", "--out", tmp_path / "o") == 2
     assert "--out: needs about 2 MB and has 0 MB free" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]
 
@@ -93,33 +82,33 @@ def test_an_export_that_the_disk_has_no_room_for_is_not_begun(monkeypatch, tmp_p
 def _commands(tmp_path):
     trace = _trace(tmp_path, "0,20,12,12,0,1,0,", "1,20,12,12,0,1,0,")
     (tmp_path / "delay.txt").write_text("20\n" * 200)
-    yield "export", ["export", trace, "--format", "mahimahi", "--out", tmp_path / "o"]
-    words = ["import", tmp_path / "delay.txt", "--format", "leoreplayer", "--out", tmp_path / "o.csv"]
+    yield "export", ("export", trace, "--format mahimahi --out", tmp_path / "o")
+    words = "import", tmp_path / "delay.txt", "--format leoreplayer --out", tmp_path / "o.csv"
     yield "import", words
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_an_interruption_is_one_line_and_leaves_nothing(monkeypatch, tmp_path, capsys, number):
+def test_an_interruption_is_one_line_and_leaves_nothing(run_traces, monkeypatch, tmp_path, capsys, number):
     def interrupted(_):
         raise KeyboardInterrupt
 
     name, words = list(_commands(tmp_path))[number]
     before = sorted(tmp_path.iterdir())
     monkeypatch.setattr(os, "fsync", interrupted)
-    assert _run(monkeypatch, *words) == 130
+    assert run_traces(*words) == 130
     assert capsys.readouterr().err.splitlines()[-1] == f"{name}: interrupted: nothing is half-written"
     assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_full_disk_is_one_line_and_leaves_nothing(monkeypatch, tmp_path, capsys, number):
+def test_a_full_disk_is_one_line_and_leaves_nothing(run_traces, monkeypatch, tmp_path, capsys, number):
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     _, words = list(_commands(tmp_path))[number]
     before = sorted(tmp_path.iterdir())
     monkeypatch.setattr(os, "fsync", full)
-    assert _run(monkeypatch, *words) == 2
+    assert run_traces(*words) == 2
     said = capsys.readouterr().err.splitlines()
     assert said[-1].endswith("cannot be written: No space left on device")
     assert sorted(tmp_path.iterdir()) == before

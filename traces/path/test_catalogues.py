@@ -1,14 +1,12 @@
 """Paths over catalogues of satellites, through every command that flies them."""
 
 import json
-import sys
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
-from leogym.common.errors import InputError, reports_input_errors
-from leogym.traces.__main__ import main
+from leogym.common.errors import InputError
 from leogym.traces.orbit import constellation, isl, places
 from leogym.traces.orbit.satellites import Sgp4Orbits
 from leogym.traces.path import named_paths, path_trace
@@ -34,14 +32,6 @@ def _spec(file, **changes):
     return PathSpec.model_validate(fields | {"constellation": str(file)} | changes)
 
 
-def _run(monkeypatch, *words):
-    monkeypatch.setattr(sys, "argv", ["traces", *map(str, words)])
-    try:
-        return reports_input_errors(main)()
-    except SystemExit as ended:
-        return ended.code
-
-
 def _metadata(trace):
     return json.loads(trace.read_text().partition("\n")[0].removeprefix("# "))
 
@@ -58,27 +48,29 @@ def test_the_same_elements_give_the_same_rows_in_every_form(tmp_path, syntax):
 
 
 def test_a_build_without_an_epoch_is_at_the_elements_own_and_its_command_says_so(
-    monkeypatch, capsys, tmp_path, file
+    run_traces, capsys, tmp_path, file
 ):
     out, again = tmp_path / "a.csv", tmp_path / "b.csv"
-    words = ["build", "--from", "NYC", "--to", "lax", "--attach", "shortest", "--duration", "1"]
-    assert _run(monkeypatch, *words, "--constellation", file, "--out", out) == 0
+    words = "build --from NYC --to lax --attach shortest --duration 1 --constellation"
+    assert run_traces(words, file, "--out", out) == 0
     assert capsys.readouterr().err == ""
     about = _metadata(out)
     assert about["epoch"] == "2026-11-16T12:00:00Z"
     assert about["elements"]["satellites"] == 528
     assert about["elements"]["first_epoch"] == about["elements"]["last_epoch"] == about["epoch"]
-    assert _run(monkeypatch, *about["command"].split()[2:], "--out", again) == 0
+    assert run_traces(*about["command"].split()[2:], "--out", again) == 0
     assert again.read_bytes() == out.read_bytes()
     # The file of another day does not move the trace.
     file.write_text(catalogues.as_json([own | {"EPOCH": "2026-11-18T12:00:00"} for own in WALKER]))
     capsys.readouterr()
-    assert _run(monkeypatch, *about["command"].split()[2:], "--out", again) == 0
+    assert run_traces(*about["command"].split()[2:], "--out", again) == 0
     assert capsys.readouterr().err.startswith(f"note: {file}: the build is 2.0 to 2.0 days")
     assert _metadata(again)["epoch"] == "2026-11-16T12:00:00Z"
 
 
-@pytest.mark.parametrize("command", ["build", "shared"])
+@pytest.mark.parametrize(
+    "command", ["build --from ny --to lax --attach shortest", "shared ny,lax ny,sd"], ids=["build", "shared"]
+)
 @pytest.mark.parametrize(
     ("epoch", "status", "line"),
     [
@@ -87,23 +79,19 @@ def test_a_build_without_an_epoch_is_at_the_elements_own_and_its_command_says_so
     ],
 )
 def test_commands_warn_or_refuse_far_from_the_elements_in_one_line(
-    monkeypatch, capsys, tmp_path, file, command, epoch, status, line
+    run_traces, capsys, tmp_path, file, command, epoch, status, line
 ):
-    paths = (
-        ["--from", "ny", "--to", "lax", "--attach", "shortest"] if command == "build" else ["ny,lax", "ny,sd"]
-    )
-    words = [command, *paths, "--constellation", file, "--duration", "1", "--out", tmp_path / "out"]
-    assert _run(monkeypatch, *words, "--epoch", epoch) == status
+    words = "--constellation", file, "--duration 1 --out", tmp_path / "out", "--epoch", epoch
+    assert run_traces(command, *words) == status
     err = capsys.readouterr().err
     assert err.startswith(line.format(file=file))
     assert err.count("\n") == 1
     assert (tmp_path / "out").exists() == (status == 0)
 
 
-def test_shared_paths_without_an_epoch_are_at_the_elements_own(monkeypatch, tmp_path, file):
+def test_shared_paths_without_an_epoch_are_at_the_elements_own(run_traces, tmp_path, file):
     out = tmp_path / "out"
-    words = ["shared", "ny,lax", "ny,sd", "--constellation", file, "--duration", "1", "--out", out]
-    assert _run(monkeypatch, *words) == 0
+    assert run_traces("shared ny,lax ny,sd --constellation", file, "--duration 1 --out", out) == 0
     for trace in out.glob("*.csv"):
         about = _metadata(trace)
         assert about["epoch"] == "2026-11-16T12:00:00Z"
@@ -120,26 +108,26 @@ def test_shells_keep_their_epoch_and_command(tmp_path):
         assert "elements" not in about
 
 
-def test_a_picture_has_chains_only_over_the_elements_of_its_trace(monkeypatch, capsys, tmp_path, file):
+def test_a_picture_has_chains_only_over_the_elements_of_its_trace(run_traces, capsys, tmp_path, file):
     trace, picture = tmp_path / "x.csv", tmp_path / "x.html"
     path_trace.write(_spec(file), trace)
-    assert _run(monkeypatch, "plot", trace, "--out", picture) == 0
+    assert run_traces("plot", trace, "--out", picture) == 0
     assert "SAT-" in picture.read_text()
     assert capsys.readouterr().err == ""
     file.write_text(catalogues.as_json(WALKER[1:]))
-    assert _run(monkeypatch, "plot", trace, "--out", picture) == 0
+    assert run_traces("plot", trace, "--out", picture) == 0
     assert "SAT-" not in picture.read_text()
     rule = f"no chains are drawn: {file}: has other elements than the trace was built from\n"
     assert capsys.readouterr().err == rule
 
 
-def test_one_that_fell_down_does_not_take_the_path_with_it(monkeypatch, capsys, tmp_path, file):
+def test_one_that_fell_down_does_not_take_the_path_with_it(run_traces, capsys, tmp_path, file):
     whole, without = tmp_path / "a.csv", tmp_path / "b.csv"
     path_trace.write(_spec(file), whole)
     fallen = record(44_713, OBJECT_NAME="STARLINK-1007", MEAN_MOTION=16.8)
     file.write_text(catalogues.as_json([fallen, *WALKER]))
-    words = ["build", "--from", "ny", "--to", "lax", "--duration", "1", "--constellation", file]
-    assert _run(monkeypatch, *words, "--out", without) == 0
+    words = "build --from ny --to lax --duration 1 --constellation"
+    assert run_traces(words, file, "--out", without) == 0
     left_out, detour = capsys.readouterr().err.splitlines()
     assert left_out == f"note: {file}: left out: STARLINK-1007: decayed: below 100 km (1 of 529 satellites)"
     assert detour.endswith("try --attach shortest")

@@ -1,24 +1,15 @@
 import json
 import shlex
-import sys
 
 import leosim
 import numpy as np
 import pytest
 
-from leogym.common.errors import InputError, reports_input_errors
+from leogym.common.errors import InputError
 from leogym.configs import scenario
-from leogym.traces.__main__ import main, parser
+from leogym.traces.__main__ import parser
 from leogym.traces.capacity import terminal
 from leogym.traces.path import cache, named_paths, path_trace, physics, synth
-
-
-def _run(monkeypatch, *words):
-    monkeypatch.setattr(sys, "argv", ["traces", *map(str, words)])
-    try:
-        return reports_input_errors(main)()
-    except SystemExit as ended:
-        return ended.code
 
 
 def _spec(name, **fields):
@@ -162,11 +153,11 @@ def test_a_fast_starlink_carries_five_times_as_much_in_the_same_frames(tmp_path)
         {"name": "starlink", "terminal_at": "from", "loss_burst": "0.01,40", "duration_s": 20.0},
     ],
 )
-def test_the_command_in_the_metadata_makes_the_same_bytes(fields, tmp_path, monkeypatch):
+def test_the_command_in_the_metadata_makes_the_same_bytes(fields, tmp_path, run_traces):
     data = _made(synth.parse(fields, "here"), tmp_path)
     words = shlex.split(json.loads(_trace(data).metadata)["command"])
     out = tmp_path / "again.csv"
-    assert _run(monkeypatch, *words[2:], "--out", out) == 0
+    assert run_traces(*words[2:], "--out", out) == 0
     assert out.read_bytes() == data
 
 
@@ -198,24 +189,20 @@ def test_the_scenarios_are_valid_and_name_traces_that_exist(name):
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
-        (["geostationary"], "synth: name: 'geostationary': no such preset ("),
-        (["geo", "--rtt-ms", "9,5"], "synth: rtt_ms: must be LOW,HIGH"),
-        (["geo", "--rtt-ms", "x"], "'x' is not LOW,HIGH"),
-        (["starlink", "--capacity-mbps", "5,9"], "synth: capacity_mbps: starlink has its own"),
-        (["geo", "--terminal-at", "from"], "synth: terminal_at: only starlink"),
-        (["geo", "--capacity-scale", "2"], "synth: capacity_scale: only starlink"),
-        (["geo", "--loss", "2"], "synth: loss: "),
-        (["geo", "--loss-burst", "2"], "synth: loss_burst: must be MEAN,BURST_MS"),
-        (["geo", "--seed", "-1"], "synth: seed: "),
-        (["geo", "--duration", "inf"], "synth: duration_s: "),
+        ("geostationary", "synth: name: 'geostationary': no such preset ("),
+        ("geo --rtt-ms 9,5", "synth: rtt_ms: must be LOW,HIGH"),
+        ("geo --rtt-ms x", "'x' is not LOW,HIGH"),
+        ("starlink --capacity-mbps 5,9", "synth: capacity_mbps: starlink has its own"),
+        ("geo --terminal-at from", "synth: terminal_at: only starlink"),
+        ("geo --capacity-scale 2", "synth: capacity_scale: only starlink"),
+        ("geo --loss 2", "synth: loss: "),
+        ("geo --loss-burst 2", "synth: loss_burst: must be MEAN,BURST_MS"),
+        ("geo --seed -1", "synth: seed: "),
+        ("geo --duration inf", "synth: duration_s: "),
     ],
 )
-def test_bad_input_is_one_line_and_exit_status_2(words, rule, monkeypatch, capsys, tmp_path):
-    out = tmp_path / "x.csv"
-    assert _run(monkeypatch, "synth", *words, "--out", out) == 2
-    error = capsys.readouterr().err
-    assert rule in error
-    assert error.count("\n") == 1
+def test_bad_input_is_one_line_and_exit_status_2(words, rule, refused_traces, tmp_path):
+    assert rule in refused_traces("synth", words, "--out", tmp_path / "x.csv")
     assert not list(tmp_path.iterdir())
 
 
@@ -251,13 +238,13 @@ def test_conditions_on_a_path_are_repeatable_break_no_rule_and_leave_its_outages
         assert np.array_equal(trace.connected, plain.connected[row])
 
 
-def test_the_metadata_of_a_path_has_its_conditions_and_the_command_that_builds_them(tmp_path, monkeypatch):
+def test_the_metadata_of_a_path_has_its_conditions_and_the_command_that_builds_them(tmp_path, run_traces):
     fields = {"capacity": "starlink", "rain": "30", "rain_at": "from", "loss": 0.001, "seed": 5}
     data = _built(tmp_path, **fields)
     known = json.loads(_trace(data).metadata)
     assert (known["seed"], known["capacity"]["model"], known["rain"]["rain"]) == (5, "starlink", "30")
     out = tmp_path / "again.csv"
-    assert _run(monkeypatch, *shlex.split(known["command"])[2:], "--out", out) == 0
+    assert run_traces(*shlex.split(known["command"])[2:], "--out", out) == 0
     assert out.read_bytes() == data
     assert _built(tmp_path, **{**fields, "seed": 6}) != data
 
@@ -281,19 +268,15 @@ def test_a_cloudburst_is_an_outage_of_its_own(tmp_path):
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
-        (["--rain", "wet"], "build: rain: must be a rate"),
-        (["--rain", "9%"], "sd-ny-bp: rain: 9%: at New York that is exceeded"),
-        (["--loss", "1.5"], "build: loss: "),
-        (["--loss-burst", "1,2"], "build: loss_burst: must be"),
-        (["--capacity", "starlink", "--reattach-s", "0.5"], "at least 1 s between re-selections"),
+        ("--rain wet", "build: rain: must be a rate"),
+        ("--rain 9%", "sd-ny-bp: rain: 9%: at New York that is exceeded"),
+        ("--loss 1.5", "build: loss: "),
+        ("--loss-burst 1,2", "build: loss_burst: must be"),
+        ("--capacity starlink --reattach-s 0.5", "at least 1 s between re-selections"),
     ],
 )
-def test_impossible_conditions_are_one_line(words, rule, monkeypatch, capsys, tmp_path):
-    out = tmp_path / "x.csv"
-    assert _run(monkeypatch, "build", "sd-ny-bp", "--duration", "15", *words, "--out", out) == 2
-    error = capsys.readouterr().err
-    assert rule in error
-    assert error.count("\n") == 1
+def test_impossible_conditions_are_one_line(words, rule, refused_traces, tmp_path):
+    assert rule in refused_traces("build sd-ny-bp --duration 15", words, "--out", tmp_path / "x.csv")
     assert not list(tmp_path.iterdir())
 
 
