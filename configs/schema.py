@@ -1,7 +1,5 @@
 """A scenario's JSON schema, part by part."""
 
-import ast
-import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,13 +27,12 @@ def parts() -> dict[str, Part]:
 
     def visit(node: Node, place: str) -> None:
         if (name := node.get("$ref", "").rpartition("/")[2]) and name not in visited:
-            model, definition = getattr(scenario, name), whole["$defs"].get(name, whole)
-            texts, required = _meanings(model), definition.get("required", ())
+            definition = whole["$defs"].get(name, whole)
             fields = {
-                field: child | {"description": texts.get(field, ""), "required": field in required}
+                field: child | {"required": field in definition.get("required", ())}
                 for field, child in definition["properties"].items()
             }
-            visited[name] = Part(model, place, fields)
+            visited[name] = Part(getattr(scenario, name), place, fields)
             for field, child in fields.items():
                 visit(child, f"{place}.{field}".removeprefix("."))
         for key, suffix in (("items", "[]"), ("additionalProperties", ".NAME")):
@@ -59,15 +56,3 @@ def limits(node: Node) -> Range | None:
     keys |= {"ge": ["minimum", "minItems", "minProperties"], "le": ["maximum", "maxItems"]}
     bounds = {bound: node[key] for bound, names in keys.items() for key in names if key in node}
     return Range(**bounds) if bounds else None
-
-
-def _meanings(model: type[BaseModel]) -> dict[str, str]:
-    """Return the docstring that follows each of a model's fields."""
-    [body] = [node for node in ast.parse(inspect.getsource(model)).body if isinstance(node, ast.ClassDef)]
-    texts = {}
-    for field, text in zip(body.body, body.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            match text:
-                case ast.Expr(ast.Constant(str(words))):
-                    texts[field.target.id] = " ".join(words.split())
-    return texts

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from leogym.common import text_file, yaml_text
@@ -42,8 +42,6 @@ Elevation = Annotated[float, Range(ge=0, lt=90)]
 
 class Shell(Strict):
     """Circular orbits of one altitude and inclination: evenly spread planes, evenly spread satellites."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     planes: Annotated[int, Range(ge=1, le=1000)]
     """Number of orbital planes."""
@@ -121,8 +119,6 @@ class Elements:
 
 class Constellation(Strict):
     """Shells, or the satellites of a file, with their common settings."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     name: str
     """By default the file's name without its suffix."""
