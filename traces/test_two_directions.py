@@ -1,7 +1,6 @@
 """Traces whose directions differ, through the simulator, beside slow references."""
 
 import itertools
-import json
 import pickle
 
 import leosim
@@ -10,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leogym.configs.scenario import parse
 from leogym.traces.capacity.columns import COLUMNS, line
+from tests.support.scenarios import path_trace, scenario
 
-HEAD_1 = '# {"format": "leogym-path-trace", "version": 1}\n'
-COLUMNS_1 = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n"
 MS = 1_000_000
 
 
@@ -27,19 +24,14 @@ def two_ways(rows, period_ms):
         return line(at_ms * MS, up, down, 0, event)
 
     text = "".join(row(*values, "" if all(values[2]) else "hard_handover") for values in rows)
-    head = json.dumps({"format": "leogym-path-trace", "version": 2})
-    return leosim.PathTrace.parse(f"# {head}\n{COLUMNS}\n{text}{row(period_ms, *rows[-1][1:], '')}")
+    lines = path_trace(columns=COLUMNS, version=2)
+    return leosim.PathTrace.parse(f"{lines}{text}{row(period_ms, *rows[-1][1:], '')}")
 
 
 def run(trace, *flows, duration_s=4.0, series_ms=50.0, **link):
-    data = {
-        "name": "test",
-        "duration_s": duration_s,
-        "host_jitter_us": 0,
-        "links": {"l": {"trace": "t", "queue": {"packets": 100}, **link}},
-        "flows": [{"route": ["l"], **flow} for flow in flows],
-    }
-    [log] = leosim.run([parse(data, "test").to_json()], {"t": trace}, {}, series_ms=series_ms)
+    links = {"l": {"trace": "t", "queue": {"packets": 100}, **link}}
+    data = scenario(duration_s, links, *({"route": ["l"], **flow} for flow in flows), host_jitter_us=0)
+    [log] = leosim.run([data.to_json()], {"t": trace}, {}, series_ms=series_ms)
     return log
 
 
@@ -131,8 +123,7 @@ def test_directions_that_are_alike_give_the_same_bytes_as_version_1(scheme):
         (0.9, 22, 0, 1, ""),
         (2, 20.5, 0, 1, ""),
     ]
-    one = HEAD_1 + COLUMNS_1
-    two = HEAD_1.replace("1}", "2}") + COLUMNS + "\n"
+    one, two = path_trace(), path_trace(columns=COLUMNS, version=2)
     for at_s, delay, loss, up, event in [*rows, (3, 20.5, 0, 1, "")]:
         one += f"{at_s},{delay},40,10,{loss},{up},0,{event}\n"
         two += f"{at_s},{delay},{delay},40,10,{loss},{loss},{up},{up},0,{event}\n"
@@ -161,7 +152,7 @@ def test_nobody_takes_one_direction_for_both():
 def test_a_pickled_trace_keeps_its_version_and_its_directions():
     for trace in (
         two_ways([(0, (40, 10), (True, True)), (1000, (40, 40), (True, False))], 2000),
-        leosim.PathTrace.parse(HEAD_1 + COLUMNS_1 + "0,5,1,2,0,1,0,\n1,5,1,2,0,1,0,\n"),
+        leosim.PathTrace.parse(path_trace("0,5,1,2,0,1,0,", "1,5,1,2,0,1,0,")),
     ):
         again = pickle.loads(pickle.dumps(trace))
         ways = itertools.product(("up", "down"), ("delay_ns", "loss", "connected"))

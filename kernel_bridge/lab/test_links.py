@@ -4,10 +4,10 @@ import pytest
 
 from leogym.common.errors import InputError
 from leogym.configs.queue import Queue
-from leogym.configs.scenario import parse
 from leogym.kernel_bridge.lab.links import qdisc
 from leogym.kernel_bridge.runner import plan
 from leogym.kernel_bridge.runner.plan import Limit
+from tests.support.scenarios import scenario
 
 
 def test_head_drop_is_linuxs_pfifo_head_drop_which_counts_packets_only():
@@ -28,10 +28,9 @@ def test_dualpi2s_parameters_have_tcs_names():
 
 
 def _settings(backend, *ecn):
-    links = {"a": {"rate_mbps": 5, "delay_ms": 5}}
-    flows = [{"scheme": "reno", "route": ["a"], "ecn": setting} for setting in ecn]
-    scenario = parse({"name": "s", "duration_s": 1, "links": links, "flows": flows}, "s")
-    return plan.plan(scenario, {}, ["reno"], backend).settings
+    flows = ({"scheme": "reno", "route": ["a"], "ecn": setting} for setting in ecn)
+    data = scenario(1, {"a": {"rate_mbps": 5, "delay_ms": 5}}, *flows)
+    return plan.plan(data, {}, ["reno"], backend).settings
 
 
 def test_the_labs_hosts_have_the_ecn_of_the_flows_which_must_agree():

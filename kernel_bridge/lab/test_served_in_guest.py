@@ -6,17 +6,14 @@ from pathlib import Path
 import pytest
 
 from leogym.common.errors import InputError
-from leogym.configs.scenario import parse
 from leogym.evaluation.runs.backends import Inputs, Lab
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.lab import image, links, served_in_guest, virtual_run
+from tests.support.bridge_world import POLICY
+from tests.support.scenarios import one_link, path_trace
 
-POLICY = Path(__file__).resolve().parents[2] / "core/control/tests/fixtures/perceptron"
-TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "t", "handovers": [{"predicted_s": 0.5}]}
-time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
-0,10,12,12,0,1,0,
-60,10,12,12,0,1,0,
-"""
+TRACE = path_trace("0,10,12,12,0,1,0,", "60,10,12,12,0,1,0,", handovers=[{"predicted_s": 0.5}])
+LINK = {"rate_mbps": 10, "delay_ms": 5}
 
 
 def _lack():
@@ -32,16 +29,6 @@ def _policy():
     return {path.name: path.read_bytes() for path in POLICY.iterdir()}
 
 
-def _scenario(duration_s, link, *schemes):
-    data = {
-        "name": "test",
-        "duration_s": duration_s,
-        "links": {"l": link},
-        "flows": [{"scheme": scheme, "route": ["l"]} for scheme in schemes],
-    }
-    return parse(data, "test")
-
-
 @needs_bridge
 def test_satcp_vivace_and_a_policy_share_a_link_with_cubic_and_one_seed_gives_the_same_bytes(monkeypatch):
     results = []
@@ -51,7 +38,7 @@ def test_satcp_vivace_and_a_policy_share_a_link_with_cubic_and_one_seed_gives_th
         "fault",
         lambda self, result: results.append(result) or fault(self, result),
     )
-    scenario = _scenario(2, {"trace": "t"}, "satcp", "mine", "cubic", "vivace")
+    scenario = one_link(2, {"trace": "t"}, "satcp", "mine", "cubic", "vivace")
     first, again = (
         virtual_run.execute(scenario, {"t": TRACE.encode()}, policies={"mine": _policy()}) for _ in range(2)
     )
@@ -67,7 +54,7 @@ def test_satcp_vivace_and_a_policy_share_a_link_with_cubic_and_one_seed_gives_th
 def test_a_broken_policy_is_one_line_from_the_guest():
     broken = _policy() | {"policy.json": b"{}"}
     backend = Lab(Inputs({}, {"mine": broken}))
-    scenario = _scenario(1, {"rate_mbps": 10, "delay_ms": 5}, "mine")
+    scenario = one_link(1, LINK, "mine")
     with pytest.raises(InputError, match=r"^lab: .*policy\.json") as caught:
         backend.run(scenario.to_json(), 30.0)
     assert "\n" not in str(caught.value)
@@ -91,13 +78,12 @@ def _fake(monkeypatch, **manifest):
 )
 def test_a_guest_that_cannot_serve_is_one_line_and_runs_the_kernels_own_schemes(monkeypatch, manifest, rule):
     _fake(monkeypatch, **manifest)
-    link = {"rate_mbps": 10, "delay_ms": 5}
     with pytest.raises(InputError, match=rule) as caught:
-        virtual_run.check(_scenario(1, link, "cubic", "satcp"), {})
+        virtual_run.check(one_link(1, LINK, "cubic", "satcp"), {})
     assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match=rule.replace("satcp", "mine", 1)):
-        virtual_run.check(_scenario(1, link, "mine"), {}, {"mine"})
-    assert virtual_run.check(_scenario(1, link, "cubic"), {}).flows[0].scheme == "cubic"
+        virtual_run.check(one_link(1, LINK, "mine"), {}, {"mine"})
+    assert virtual_run.check(one_link(1, LINK, "cubic"), {}).flows[0].scheme == "cubic"
 
 
 def test_a_kernels_type_information_is_a_section_of_its_file():
@@ -107,23 +93,21 @@ def test_a_kernels_type_information_is_a_section_of_its_file():
 
 def test_satcp_is_not_run_beside_cubic_without_hystart(monkeypatch):
     _fake(monkeypatch)
-    link = {"rate_mbps": 10, "delay_ms": 5}
     with pytest.raises(InputError, match="satcp and cubic-nohystart differ in a setting"):
-        virtual_run.check(_scenario(1, link, "satcp", "cubic-nohystart"), {})
+        virtual_run.check(one_link(1, LINK, "satcp", "cubic-nohystart"), {})
 
 
 def test_cubics_of_different_parameters_are_not_run_at_once(monkeypatch):
     _fake(monkeypatch, files={"bin/leo-bridge": 1}, btf=True)
-    link = {"rate_mbps": 10, "delay_ms": 5}
     with pytest.raises(InputError, match="cubic-hystart-delay and cubic-hystart-train differ in a setting"):
-        virtual_run.check(_scenario(1, link, "cubic-hystart-train", "cubic-hystart-delay"), {})
+        virtual_run.check(one_link(1, LINK, "cubic-hystart-train", "cubic-hystart-delay"), {})
     for fine in (["cubic-hystart-train", "reno"], ["cubic", "satcp"], ["satcp"]):
-        assert virtual_run.check(_scenario(1, link, *fine), {}).flows[0].scheme == fine[0]
+        assert virtual_run.check(one_link(1, LINK, *fine), {}).flows[0].scheme == fine[0]
 
 
 def test_decisions_that_came_too_late_and_late_reports_are_why_a_run_does_not_count(monkeypatch):
     _fake(monkeypatch, files={"bin/leo-bridge": 1}, btf=True)
-    planned = virtual_run.check(_scenario(1, {"rate_mbps": 10, "delay_ms": 5}, "satcp", "mine"), {}, {"mine"})
+    planned = virtual_run.check(one_link(1, LINK, "satcp", "mine"), {}, {"mine"})
     bridge = served_in_guest.ServedInGuest(planned, {"mine": _policy()}, "/lab")
     assert set(bridge.described(5000)["reports"]) == {"5000"}
     names = [bridge.scheme(scheme, "send") for scheme in ("satcp", "mine")]
@@ -138,7 +122,7 @@ def test_decisions_that_came_too_late_and_late_reports_are_why_a_run_does_not_co
 
 def test_the_flows_that_a_policy_gave_to_cubic_are_counted_by_their_ports(monkeypatch):
     _fake(monkeypatch, files={"bin/leo-bridge": 1}, btf=True)
-    scenario = _scenario(1, {"rate_mbps": 10, "delay_ms": 5}, "mine", "cubic", "mine", "plain")
+    scenario = one_link(1, LINK, "mine", "cubic", "mine", "plain")
     planned = virtual_run.check(scenario, {}, {"mine", "plain"})
     bridge = served_in_guest.ServedInGuest(planned, {"mine": _policy(), "plain": _policy()}, "/lab")
     fallbacks = [("10.0.0.2:5002", 3), ("10.0.0.2:15000", 9)]

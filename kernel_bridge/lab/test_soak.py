@@ -8,21 +8,20 @@ A scenario's runs are concurrent, so that they disturb one another as much as th
 import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
-from leogym.configs.scenario import parse
 from leogym.kernel_bridge.lab import image, links, machine, served_in_guest, virtual_run
+from tests.support.bridge_world import POLICY
+from tests.support.scenarios import path_trace, scenario
 
-POLICY = Path(__file__).resolve().parents[2] / "core/control/tests/fixtures/perceptron"
-TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "t", "handovers": [{"predicted_s": 1.0}]}
-time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
-0,20,12,12,0.001,1,1,
-1,12,12,12,0.001,1,2,hard_handover
-2,15,8,8,0.001,1,2,
-60,15,8,8,0.001,1,2,
-"""
+TRACE = path_trace(
+    "0,20,12,12,0.001,1,1,",
+    "1,12,12,12,0.001,1,2,hard_handover",
+    "2,15,8,8,0.001,1,2,",
+    "60,15,8,8,0.001,1,2,",
+    handovers=[{"predicted_s": 1.0}],
+)
 LINK = {"rate_mbps": 10, "delay_ms": 10, "queue": {"kind": "droptail", "bdp": 1.0}, "loss": 0.002}
 
 
@@ -31,21 +30,18 @@ def _flows(*schemes, route=("l",)):
 
 
 def _scenarios():
-    """Return scenarios with many kinds of links, queues and schemes."""
+    """Return the links and flows of scenarios with many kinds of links, queues and schemes."""
     hops = {name: LINK | {"loss": 0.0005} for name in "abc"}
     managed = {"rate_mbps": 10, "delay_ms": 10, "loss": 0.002}
     return {
-        "random-loss": {"links": {"l": LINK}, "flows": _flows("reno")},
-        "paced": {"links": {"l": LINK}, "flows": _flows("bbr")},
-        "two-flows": {"links": {"l": LINK}, "flows": _flows("cubic", "vegas")},
-        "three-hops": {"links": hops, "flows": _flows("illinois", route=("a", "b", "c"))},
-        "hashed-queues": {
-            "links": {"l": managed | {"queue": {"kind": "cake"}}},
-            "flows": _flows("bic", "yeah"),
-        },
-        "drawn-drops": {"links": {"l": managed | {"queue": {"kind": "pie"}}}, "flows": _flows("htcp", "cdg")},
-        "a-path-that-moves": {"links": {"l": {"trace": "t"}}, "flows": _flows("cubic", "bbr")},
-        "served": {"links": {"l": {"trace": "t"}}, "flows": _flows("satcp", "vivace", "policy")},
+        "random-loss": ({"l": LINK}, _flows("reno")),
+        "paced": ({"l": LINK}, _flows("bbr")),
+        "two-flows": ({"l": LINK}, _flows("cubic", "vegas")),
+        "three-hops": (hops, _flows("illinois", route=("a", "b", "c"))),
+        "hashed-queues": ({"l": managed | {"queue": {"kind": "cake"}}}, _flows("bic", "yeah")),
+        "drawn-drops": ({"l": managed | {"queue": {"kind": "pie"}}}, _flows("htcp", "cdg")),
+        "a-path-that-moves": ({"l": {"trace": "t"}}, _flows("cubic", "bbr")),
+        "served": ({"l": {"trace": "t"}}, _flows("satcp", "vivace", "policy")),
     }
 
 
@@ -54,11 +50,12 @@ DURATION_S = 3.0
 
 
 def _digest(name, seed):
-    scenario = parse({"name": name, "duration_s": DURATION_S, "seed": seed, **_scenarios()[name]}, name)
+    links, flows = _scenarios()[name]
+    data = scenario(DURATION_S, links, *flows, seed=seed)
     policies = {"policy": {path.name: path.read_bytes() for path in POLICY.iterdir()}}
     log = virtual_run.execute(
-        scenario,
-        {"t": TRACE.encode()} if scenario.traces else {},
+        data,
+        {"t": TRACE.encode()} if data.traces else {},
         policies=policies if name == "served" else {},
     )
     series = [column.tobytes() for table in (log.flow_series, log.link_series) for column in table.values()]

@@ -16,6 +16,7 @@ import pytest
 
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.mahimahi import Delay, Link, Loss, Server, missing, read_log, run
+from tests.support.real_time import machine_state
 
 pytestmark = pytest.mark.real_time
 
@@ -24,20 +25,6 @@ LIMIT_S = 60
 """Only guards against hangs."""
 
 needs_mahimahi = pytest.mark.skipif(LACK is not None, reason=LACK or "")
-
-
-def _machine(pid=None):
-    """Return all that a session could leave behind."""
-    saved = subprocess.run(["iptables-save"], capture_output=True, text=True, check=True).stdout
-    rules = re.sub(r"\[\d+:\d+\]", "", saved).splitlines()  # without counters
-    return {
-        "interfaces": sorted(path.name for path in Path("/sys/class/net").iterdir()),
-        "routes": Path("/proc/net/route").read_text().splitlines()[1:],
-        "rules": [line for line in rules if not line.startswith("#")],
-        "mounts": Path("/proc/self/mounts").read_text(),
-        "forwarding": Path("/proc/sys/net/ipv4/ip_forward").read_text(),
-        "folders": sorted(Path("/tmp").glob(f"leogym-mahimahi-{pid or os.getpid()}-*")),
-    }
 
 
 @pytest.fixture
@@ -68,7 +55,7 @@ def test_a_command_runs_as_an_ordinary_user_behind_the_shells_and_its_status_com
 
 @needs_mahimahi
 def test_nested_shells_carry_traffic_to_a_server_outside_and_leave_the_machine_as_it_was(tmp_path, trace):
-    before = _machine()
+    before = machine_state()
     link = Link(trace, trace, uplink_log=tmp_path / "up.log")
     finished = run(
         [Delay(25), Loss("downlink", 0.0), link],
@@ -82,7 +69,7 @@ def test_nested_shells_carry_traffic_to_a_server_outside_and_leave_the_machine_a
     log = read_log(tmp_path / "up.log")
     assert log.departure_bytes.sum() > stream["receiver"]["bytes"] > 0
     assert "mahimahi config: [delay 25 ms] [loss down=0]" in " ".join(log.header)
-    assert _machine() == before
+    assert machine_state() == before
 
 
 @needs_mahimahi
@@ -104,15 +91,15 @@ def test_a_server_that_ends_before_it_listens_is_an_error():
 
 @needs_mahimahi
 def test_a_session_past_its_limit_is_ended_with_all_it_started():
-    before = _machine()
+    before = machine_state()
     with pytest.raises(TimeoutError, match=r"not done after 0\.5 s"):
         run([Delay(1)], ["sleep", "1000"], timeout_s=0.5)
-    assert _machine() == before
+    assert machine_state() == before
 
 
 @needs_mahimahi
 def test_a_killed_caller_takes_every_process_of_its_session_along(open_folder):
-    before = _machine()
+    before = machine_state()
     report = open_folder / "report"
     os.mkfifo(report)
     report.chmod(0o666)
@@ -135,9 +122,9 @@ def test_a_killed_caller_takes_every_process_of_its_session_along(open_folder):
         assert select.select([process], [], [], LIMIT_S)[0], "a process outlived its session"
         os.close(process)
     # A killed caller leaves its folder in /tmp.
-    for folder in _machine(caller.pid)["folders"]:
+    for folder in machine_state(caller.pid)["folders"]:
         shutil.rmtree(folder)
-    assert _machine(caller.pid) == before
+    assert machine_state(caller.pid) == before
 
 
 def _processes_in(namespace):

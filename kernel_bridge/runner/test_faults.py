@@ -9,57 +9,30 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from leogym.common.processes import descendants
-from leogym.configs.scenario import parse
 from leogym.kernel_bridge import mahimahi
 from leogym.kernel_bridge.bridge import process as bridge_process
-from leogym.kernel_bridge.host import schemes
 from leogym.kernel_bridge.runner.backends import BACKENDS
 from leogym.kernel_bridge.runner.leo_links import LeoLinks
 from leogym.kernel_bridge.runner.run import Run, check
 from leogym.kernel_bridge.runner.run_folder import TooSlowError
+from tests.support.bridge_world import POLICY
+from tests.support.real_time import machine_state
+from tests.support.scenarios import one_link
 
 pytestmark = pytest.mark.real_time
 
 LACK = LeoLinks().missing() or bridge_process.missing()
 needs_everything = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 TRIALS = [1, pytest.param(20, marks=pytest.mark.soak)]
-POLICY = Path(__file__).resolve().parents[2] / "core/control/tests/fixtures/perceptron"
 
 
 def _planned(duration_s, backend):
-    data = {
-        "name": "test",
-        "duration_s": duration_s,
-        "links": {"l": {"rate_mbps": 12, "delay_ms": 5}},
-        "flows": [{"scheme": scheme, "route": ["l"]} for scheme in ("cubic", "mine")],
-    }
-    return check(parse(data, "test"), {}, backend, ["mine"])
-
-
-def _machine():
-    """Return what a run could leave behind, except other tests' parts."""
-    rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=True).stdout
-    names = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    settings = [path for path in Path("/proc/sys/net/ipv4").glob("*") if path.is_file()]
-    return {
-        "interfaces": sorted(path.name for path in Path("/sys/class/net").iterdir()),
-        "rules": [line.split("[")[0] for line in rules.splitlines() if not line.startswith("#")],
-        "mounts": Path("/proc/self/mounts").read_text(),
-        "routes": Path("/proc/net/route").read_text().splitlines()[1:],
-        "schemes": [name for name in names if name.startswith(f"{schemes.NAME_PREFIX}{os.getpid():x}.")],
-        "folders": sorted(Path("/tmp").glob(f"leogym-*-{os.getpid()}-*")),
-        "processes": sorted(descendants(os.getpid()).values()),
-        "settings": {
-            path.name: path.read_text()
-            for path in settings
-            if path.stat().st_mode & 0o400 and not path.name.endswith("_congestion_control")
-        },
-    }
+    scenario = one_link(duration_s, {"rate_mbps": 12, "delay_ms": 5}, "cubic", "mine")
+    return check(scenario, {}, backend, ["mine"])
 
 
 @needs_everything
@@ -81,7 +54,7 @@ def test_a_run_whose_part_is_killed_at_any_moment_says_so_and_leaves_nothing(
     draw = random.Random(f"{victim}{trials}")
     links = BACKENDS[backend]()
     planned = _planned(10, links)
-    before = _machine()
+    before = machine_state()
     for _ in range(trials):
         with Run(planned, links, {"mine": POLICY}) as run:
             run.begin()
@@ -94,14 +67,14 @@ def test_a_run_whose_part_is_killed_at_any_moment_says_so_and_leaves_nothing(
         assert re.search(expected, str(caught.value)), caught
         assert "\n" not in str(caught.value)
         assert "Traceback" not in str(caught.value)
-        assert _machine() == before
+        assert machine_state() == before
 
 
 @pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
 @pytest.mark.parametrize("trials", TRIALS)
 def test_a_killed_iperf3_is_its_sessions_failure_and_leaves_nothing(trials):
     draw = random.Random(trials)
-    before = _machine()
+    before = machine_state()
     for _ in range(trials):
         done = []
         session = threading.Thread(
@@ -123,7 +96,7 @@ def test_a_killed_iperf3_is_its_sessions_failure_and_leaves_nothing(trials):
         session.join()
         # Whether client or server dies, the command inside fails.
         assert done[0].status != 0
-        assert _machine() == before
+        assert machine_state() == before
 
 
 # Keeps a core busy once its standard input ends.
@@ -143,7 +116,7 @@ while time.monotonic() < end:
 @pytest.mark.parametrize("backend", ["mahimahi", "kernel"])
 def test_a_run_on_a_machine_whose_cores_are_all_busy_is_no_result(backend):
     links = BACKENDS[backend]()
-    before = _machine()
+    before = machine_state()
     with contextlib.ExitStack() as stack:
         reader, hold = os.pipe()
         hogs = []
@@ -165,4 +138,4 @@ def test_a_run_on_a_machine_whose_cores_are_all_busy_is_no_result(backend):
         assert [hog.wait() for hog in hogs] == [0] * len(hogs)
     assert invalid is not None
     assert re.search(r"late|too slow|too busy|fell back|read it|did not", invalid), invalid
-    assert _machine() == before
+    assert machine_state() == before

@@ -1,27 +1,15 @@
-import json
-
-from leogym.configs.scenario import parse
 from leogym.kernel_bridge.runner.handovers import expected_ns, reports_ns
 from leogym.kernel_bridge.runner.plan import plan
+from tests.support.scenarios import one_link, path_trace
 
 MS = 1_000_000
-TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "t", "handovers": %s}
-time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
-0,10,12,12,0,1,0,
-20,10,12,12,0,1,0,
-"""
 
 
 def _expected_s(handovers_s, offset_s, duration_s):
     handovers = [{"time_s": time_s, "predicted_s": time_s} for time_s in handovers_s]
-    csv = (TRACE % json.dumps(handovers)).encode()
-    data = {
-        "name": "t",
-        "duration_s": duration_s,
-        "links": {"l": {"trace": "t", "offset_s": offset_s}},
-        "flows": [{"scheme": "satcp", "route": ["l"]}],
-    }
-    planned = plan(parse(data, "t"), {"t": csv}, ["satcp"], "kernel")
+    csv = path_trace("0,10,12,12,0,1,0,", "20,10,12,12,0,1,0,", handovers=handovers).encode()
+    scenario = one_link(duration_s, {"trace": "t", "offset_s": offset_s}, "satcp")
+    planned = plan(scenario, {"t": csv}, ["satcp"], "kernel")
     return [time_ns / 1e9 for time_ns in expected_ns(planned.chain[0], planned.duration_ns)]
 
 

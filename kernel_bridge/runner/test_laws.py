@@ -1,17 +1,15 @@
 """Benefits of the bridge's schemes, on real TCP behind mm-leo."""
 
-import json
-
 import numpy as np
 import pytest
 
-from leogym.configs.scenario import parse
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.runner.leo_links import LeoLinks
 from leogym.kernel_bridge.runner.run import Run, check
-from leogym.kernel_bridge.runner.run_folder import TooSlowError
 from leogym.results.measurement import Measurement
 from tests.support.lateness import Lateness
+from tests.support.real_time import on_a_quiet_machine, skip_if_invalid
+from tests.support.scenarios import path_trace, scenario
 
 pytestmark = pytest.mark.real_time
 
@@ -28,20 +26,15 @@ GOODPUT_MBPS = RATE_MBPS * 1448 / 1500
 def _run(scheme, duration_s, links, traces=None) -> Measurement:
     """Run a flow over each link in real time; skip if the machine cannot keep up."""
     queue = {"packets": BUFFER_PACKETS}
-    data = {"name": "test", "duration_s": duration_s}
-    data["links"] = {name: {**link, "queue": queue} for name, link in links.items()}
-    data["flows"] = [{"scheme": scheme, "route": [name]} for name in links]
-    planned = check(parse(data, "test"), traces or {}, LeoLinks(), {})
+    queued = {name: {**link, "queue": queue} for name, link in links.items()}
+    flows = ({"scheme": scheme, "route": [name]} for name in links)
+    planned = check(scenario(duration_s, queued, *flows), traces or {}, LeoLinks(), {})
     lateness = Lateness(prompt=True)
-    try:
-        with Run(planned, LeoLinks()) as run, lateness:
-            run.begin()
-            log = run.finish()
-    except TooSlowError as error:
-        pytest.skip(f"this machine is too busy for a run in real time: {error}")
+    with on_a_quiet_machine(), Run(planned, LeoLinks()) as run, lateness:
+        run.begin()
+        log = run.finish()
     lateness.skip_above(LATE_MS)
-    if log.invalid:
-        pytest.skip(f"this machine is too busy for a run in real time: {log.invalid}")
+    skip_if_invalid(log.invalid)
     return log
 
 
@@ -66,17 +59,12 @@ def test_vivace_fills_the_link_and_leaves_most_of_the_buffer_empty(scheme):
 
 
 OUT_S, BACK_S = 5.0, 5.6
-PATH = f"""time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
-0,{ONE_WAY_MS},{RATE_MBPS},{RATE_MBPS},0,1,0,
-{OUT_S},{ONE_WAY_MS},{RATE_MBPS},{RATE_MBPS},0,0,0,
-{BACK_S},{ONE_WAY_MS},{RATE_MBPS},{RATE_MBPS},0,1,1,
-60,{ONE_WAY_MS},{RATE_MBPS},{RATE_MBPS},0,1,1,
-"""
 
 
 def _trace(name, handovers) -> bytes:
-    about = {"format": "leogym-path-trace", "version": 1, "name": name, "handovers": handovers}
-    return f"# {json.dumps(about)}\n{PATH}".encode()
+    states = [(0, "1,0,"), (OUT_S, "0,0,"), (BACK_S, "1,1,"), (60, "1,1,")]
+    rows = (f"{time_s},{ONE_WAY_MS},{RATE_MBPS},{RATE_MBPS},0,{state}" for time_s, state in states)
+    return path_trace(*rows, name=name, handovers=handovers).encode()
 
 
 def _time_to_come_back(log, flow) -> tuple[float, float]:

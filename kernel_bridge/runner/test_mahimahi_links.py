@@ -5,31 +5,20 @@ import numpy as np
 import pytest
 
 from leogym.common.errors import InputError
-from leogym.configs.scenario import parse
 from leogym.kernel_bridge.mahimahi.link_log import parse_log
 from leogym.kernel_bridge.runner import mahimahi_links
 from leogym.kernel_bridge.runner.link_shells import LEAD_S, Folders
 from leogym.kernel_bridge.runner.mahimahi_links import MahimahiLinks, drops, late, opportunities
 from leogym.kernel_bridge.runner.plan import plan
 from leogym.traces.formats.mahimahi import opportunities_ms
+from tests.support.scenarios import one_link, path_trace
 
-TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "short"}
-time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
-0,10,24,24,0,1,0,
-0.5,10,24,24,0,0,0,
-1,10,12,12,0,1,0,
-2,10,12,12,0,1,0,
-"""
+TRACE = path_trace("0,10,24,24,0,1,0,", "0.5,10,24,24,0,0,0,", "1,10,12,12,0,1,0,", "2,10,12,12,0,1,0,")
 
 
 def _planned(**link):
-    data = {
-        "name": "test",
-        "duration_s": 2,
-        "links": {"l": {"rate_mbps": 12, "delay_ms": 10, **link}},
-        "flows": [{"scheme": "reno", "route": ["l"]}],
-    }
-    return plan(parse(data, "test"), {}, ["reno"], "mahimahi")
+    scenario = one_link(2, {"rate_mbps": 12, "delay_ms": 10, **link}, "reno")
+    return plan(scenario, {}, ["reno"], "mahimahi")
 
 
 def _log(events):
@@ -55,10 +44,8 @@ def test_a_links_shells_delay_outside_lose_between_and_queue_inside(tmp_path):
 def test_both_directions_have_the_schedules_outages_at_the_schedules_times():
     second = 1_000_000_000
     trace = leosim.PathTrace.parse(TRACE, "short")
-    link = {"trace": "short"}
-    flow = {"scheme": "cubic", "route": ["l"]}
-    data = {"name": "test", "duration_s": 2, "links": {"l": link}, "flows": [flow]}
-    [schedule] = leosim.plan_links(parse(data, "test").to_json(), {"short": trace})
+    scenario = one_link(2, {"trace": "short"}, "cubic")
+    [schedule] = leosim.plan_links(scenario.to_json(), {"short": trace})
     series = opportunities(schedule, 2 * second)
     lead_ms = round(LEAD_S * 1000)
     for direction, per_ms in (("uplink", (2, 1)), ("downlink", (1, 1))):

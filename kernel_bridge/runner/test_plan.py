@@ -1,19 +1,19 @@
 import pytest
 
 from leogym.common.errors import InputError
-from leogym.configs.scenario import parse
 from leogym.kernel_bridge.runner.plan import Limit, plan
+from tests.support.scenarios import scenario
 
 LINKS = {name: {"rate_mbps": 12, "delay_ms": 10} for name in "abcd"}
 SCHEMES = ["cubic", "reno", "udp"]
 PAUSES = {"on_s": 1, "off_s": 1}
+BURSTS = {"scheme": "udp", "rate_mbps": 3, "on_off": {"on_s": 0.3, "off_s": 0.2}}
 ARRIVALS = {"rate_per_s": 1, "mean_bytes": 1000}
 
 
-def _plan(*flows, **more):
-    routes = [{"scheme": "cubic", **flow} for flow in flows]
-    data = {"name": "test", "duration_s": 4, "links": LINKS, "flows": routes, **more}
-    return plan(parse(data, "test"), {}, SCHEMES, "mahimahi")
+def _plan(*flows, links=LINKS, **more):
+    routes = ({"scheme": "cubic", **flow} for flow in flows)
+    return plan(scenario(4, links, *routes, **more), {}, SCHEMES, "mahimahi")
 
 
 def test_flows_cross_stretches_of_one_chain_with_the_senders_innermost():
@@ -36,18 +36,9 @@ def test_a_queue_of_one_bdp_counts_the_largest_base_rtt_over_it():
 
 
 def test_equal_flows_are_as_many_and_bursts_stay_in_the_flows_time():
-    bursts = {"on_s": 0.3, "off_s": 0.2}
     planned = _plan(
         {"route": ["a"], "count": 2, "start_s": 1, "stop_s": 9},
-        {
-            "scheme": "udp",
-            "rate_mbps": 3,
-            "start_s": 1,
-            "stop_s": 3,
-            "route": ["a"],
-            "count": 2,
-            "on_off": bursts,
-        },
+        {"route": ["a"], "count": 2, "start_s": 1, "stop_s": 3, **BURSTS},
     )
     assert [flow.scheme for flow in planned.flows] == ["cubic", "cubic", "udp", "udp"]
     assert planned.flows[0].stop_ns == 4_000_000_000, "a flow ends with its scenario"
@@ -60,7 +51,7 @@ def test_equal_flows_are_as_many_and_bursts_stay_in_the_flows_time():
 
 
 def test_the_same_seed_makes_the_same_bursts():
-    flow = {"scheme": "udp", "rate_mbps": 3, "route": ["a"], "on_off": {"on_s": 0.3, "off_s": 0.2}}
+    flow = {"route": ["a"], **BURSTS}
     first, again, other = (_plan(flow, seed=seed).flows[0].periods_ns for seed in (1, 1, 2))
     assert first == again
     assert first != other

@@ -2,22 +2,16 @@ import leosim
 import numpy as np
 import pytest
 
-from leogym.configs.scenario import parse
+from tests.support.scenarios import one_link, path_trace, scenario
 
-TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "short"}
-time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
-0,10,8,1,0,1,0,
-1,12,4,1,0.5,1,0,
-1.5,12,4,1,0.5,0,1,hard_handover
-2,12,4,1,0.5,1,1,
-"""
+TRACE = path_trace(
+    "0,10,8,1,0,1,0,", "1,12,4,1,0.5,1,0,", "1.5,12,4,1,0.5,0,1,hard_handover", "2,12,4,1,0.5,1,1,"
+)
 
 
 def _planned(duration_s, **link):
-    flow = {"scheme": "cubic", "route": ["l"]}
-    data = {"name": "test", "duration_s": duration_s, "links": {"l": link}, "flows": [flow]}
     traces = {"short": leosim.PathTrace.parse(TRACE, "short")}
-    [schedule] = leosim.plan_links(parse(data, "test").to_json(), traces)
+    [schedule] = leosim.plan_links(one_link(duration_s, link, "cubic").to_json(), traces)
     return schedule
 
 
@@ -83,6 +77,5 @@ def test_a_queue_without_a_size_has_the_disciplines_default():
 def test_rewards_see_the_slowest_link_and_the_propagation_of_all():
     links = {"wide": {"rate_mbps": 24, "delay_ms": 3}, "narrow": {"rate_mbps": 12, "delay_ms": 2}}
     flow = {"scheme": "cubic", "route": ["wide", "narrow"]}
-    data = {"name": "test", "duration_s": 1, "links": links, "flows": [flow]}
-    narrow, wide = leosim.plan_links(parse(data, "test").to_json(), {})
+    narrow, wide = leosim.plan_links(scenario(1, links, flow).to_json(), {})
     assert leosim.world([wide, narrow], 0) == (1.5e6, 10_000_000, 10 * 1500)

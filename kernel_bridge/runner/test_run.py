@@ -12,11 +12,11 @@ import pytest
 
 from leogym.common.errors import InputError
 from leogym.common.processes import descendants
-from leogym.configs.scenario import parse
 from leogym.kernel_bridge import mahimahi
 from leogym.kernel_bridge.runner.mahimahi_links import MahimahiLinks
 from leogym.kernel_bridge.runner.run import execute
-from leogym.kernel_bridge.runner.run_folder import TooSlowError
+from tests.support.real_time import machine_state, on_a_quiet_machine, skip_if_invalid
+from tests.support.scenarios import path_trace, scenario
 
 pytestmark = pytest.mark.real_time
 
@@ -27,37 +27,15 @@ PIPE = {"rate_mbps": 24, "delay_ms": 10}
 
 def _run(duration_s, links, *flows, traces=None):
     """Run in real time; skip if the machine cannot keep up."""
-    data = {"name": "test", "duration_s": duration_s, "links": links, "flows": list(flows)}
-    try:
-        log = execute(parse(data, "test"), traces or {}, MahimahiLinks())
-    except TooSlowError as error:
-        pytest.skip(f"this machine is too busy for a run in real time: {error}")
-    if log.invalid:
-        pytest.skip(f"this machine is too busy for a run in real time: {log.invalid}")
+    with on_a_quiet_machine():
+        log = execute(scenario(duration_s, links, *flows), traces or {}, MahimahiLinks())
+    skip_if_invalid(log.invalid)
     return log
-
-
-def _machine():
-    """Return what a run could leave behind."""
-    rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=True).stdout
-    settings = [path for path in Path("/proc/sys/net/ipv4").glob("*") if path.is_file()]
-    return {
-        "interfaces": sorted(path.name for path in Path("/sys/class/net").iterdir()),
-        "rules": [line.split("[")[0] for line in rules.splitlines() if not line.startswith("#")],
-        "mounts": Path("/proc/self/mounts").read_text(),
-        "routes": Path("/proc/net/route").read_text().splitlines()[1:],
-        "settings": {
-            path.name: path.read_text()
-            for path in settings
-            # Parallel tests may change these.
-            if path.stat().st_mode & 0o400 and not path.name.endswith("_congestion_control")
-        },
-    }
 
 
 @needs_mahimahi
 def test_a_flow_of_the_kernels_own_fills_its_link_and_leaves_the_machine_as_it_was():
-    before = _machine()
+    before = machine_state()
     schemes = ("reno", "cubic", "bbr")
     log = _run(4, dict.fromkeys(schemes, PIPE), *({"scheme": name, "route": [name]} for name in schemes))
     places = ("delivered_packets", "dropped_packets", "lost_packets", "queued_packets", "in_flight_packets")
@@ -73,7 +51,7 @@ def test_a_flow_of_the_kernels_own_fills_its_link_and_leaves_the_machine_as_it_w
         assert np.allclose(series["time_s"], np.arange(1, 41) / 10)
         assert series["goodput_mbps"].mean() == pytest.approx(flow["goodput_mbps"], rel=1e-6)
         assert series["lost_packets"].sum() == flow["lost_packets"]
-    assert _machine() == before
+    assert machine_state() == before
 
 
 @needs_mahimahi
@@ -118,15 +96,9 @@ def test_flows_on_stretches_of_a_chain_see_only_their_links_and_datagrams_keep_t
 
 @needs_mahimahi
 def test_a_run_begins_at_its_traces_offset_and_sees_the_outage_when_it_is():
-    text = """# {"format": "leogym-path-trace", "version": 1, "name": "short"}
-time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
-0,10,24,24,0,1,0,
-2,10,24,24,0,0,1,hard_handover
-2.5,10,24,24,0,1,1,
-5,10,24,24,0,1,1,
-"""
+    rows = "0,10,24,24,0,1,0,", "2,10,24,24,0,0,1,hard_handover", "2.5,10,24,24,0,1,1,", "5,10,24,24,0,1,1,"
     link = {"trace": "short", "offset_s": 1.0}
-    traces = {"short": text.encode()}
+    traces = {"short": path_trace(*rows).encode()}
     log = _run(3, {"l": link}, {"scheme": "bbr", "route": ["l"]}, traces=traces)
     connected, delivered = log.link_series["connected"], log.link_series["delivered_mbps"]
     time_s = log.link_series["time_s"]
@@ -139,7 +111,7 @@ time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
 
 @needs_mahimahi
 def test_a_killed_caller_leaves_no_process_and_only_its_folder():
-    before = _machine()
+    before = machine_state()
     code = (
         "import sys; from configs.scenario import parse; from kernel_bridge.runner.run import execute;"
         "from kernel_bridge.runner.mahimahi_links import MahimahiLinks;"
@@ -160,7 +132,7 @@ def test_a_killed_caller_leaves_no_process_and_only_its_folder():
     )
     assert f"leogym-run-mahimahi-{caller.pid}-" in done.stdout
     assert not list(Path("/tmp").glob(f"leogym-run-mahimahi-{caller.pid}-*"))
-    assert _machine() == before
+    assert machine_state() == before
 
 
 def _descendant(pid, name):

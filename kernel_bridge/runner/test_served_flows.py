@@ -1,6 +1,5 @@
 """Real flows that leo-bridge serves: SaTCP and policies beside the kernel's schemes, and killed processes."""
 
-import contextlib
 import json
 import os
 import signal
@@ -9,58 +8,38 @@ from pathlib import Path
 import pytest
 
 from leogym.common.errors import InputError
-from leogym.configs.scenario import parse
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host import schemes
 from leogym.kernel_bridge.runner.leo_links import LeoLinks
 from leogym.kernel_bridge.runner.run import Run, check
-from leogym.kernel_bridge.runner.run_folder import TooSlowError
+from tests.support.bridge_world import POLICY
+from tests.support.real_time import on_a_quiet_machine, registered_schemes, skip_if_invalid
+from tests.support.scenarios import one_link, path_trace
 
 pytestmark = pytest.mark.real_time
 
 LACK = LeoLinks().missing() or bridge_process.missing()
 needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
-POLICY = Path(__file__).resolve().parents[2] / "core/control/tests/fixtures/perceptron"
-TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "t", "handovers": [{"predicted_s": 1.0}]}
-time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
-0,10,24,24,0,1,0,
-60,10,24,24,0,1,0,
-"""
+TRACE = path_trace("0,10,24,24,0,1,0,", "60,10,24,24,0,1,0,", handovers=[{"predicted_s": 1.0}])
+LINK = {"rate_mbps": 12, "delay_ms": 5}
 
 
-def _planned(duration_s, link, *flows, policies=()):
-    data = {"name": "test", "duration_s": duration_s, "links": {"l": link}, "flows": list(flows)}
-    return check(parse(data, "test"), {"t": TRACE.encode()}, LeoLinks(), policies)
-
-
-@contextlib.contextmanager
-def _on_a_quiet_machine():
-    """Skip if the machine cannot keep up."""
-    try:
-        yield
-    except TooSlowError as error:
-        pytest.skip(f"this machine is too busy for a run in real time: {error}")
-
-
-def _registered():
-    names = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    return [name for name in names if name.startswith(f"{schemes.NAME_PREFIX}{os.getpid():x}.")]
+def _planned(duration_s, link, *schemes, policies=()):
+    return check(one_link(duration_s, link, *schemes), {"t": TRACE.encode()}, LeoLinks(), policies)
 
 
 @needs_bridge
 def test_satcp_vivace_and_a_policy_share_a_link_with_cubic_and_leave_no_scheme_behind():
-    flows = [{"scheme": scheme, "route": ["l"]} for scheme in ("satcp", "mine", "cubic", "vivace")]
-    planned = _planned(5, {"trace": "t"}, *flows, policies=["mine"])
-    with _on_a_quiet_machine(), Run(planned, LeoLinks(), {"mine": POLICY}) as run:
+    planned = _planned(5, {"trace": "t"}, "satcp", "mine", "cubic", "vivace", policies=["mine"])
+    with on_a_quiet_machine(), Run(planned, LeoLinks(), {"mine": POLICY}) as run:
         run.begin()
-        assert len(_registered()) == 3
-        assert not set(_registered()) & set(schemes.available()), "they are this run's own"
+        assert len(registered_schemes()) == 3
+        assert not set(registered_schemes()) & set(schemes.available()), "they are this run's own"
         log = run.finish()
         reported = run.served.reported_handovers
-    assert not _registered()
+    assert not registered_schemes()
     assert reported == 1, "the path announced one handover"
-    if log.invalid:
-        pytest.skip(f"this machine is too busy for a run in real time: {log.invalid}")
+    skip_if_invalid(log.invalid)
     assert [flow["scheme"] for flow in log.flows] == ["satcp", "mine", "cubic", "vivace"]
     assert all(flow["goodput_mbps"] > 0.3 for flow in log.flows), log.flows
     assert 0.75 < sum(flow["normalized_goodput"] for flow in log.flows) <= 1
@@ -68,18 +47,13 @@ def test_satcp_vivace_and_a_policy_share_a_link_with_cubic_and_leave_no_scheme_b
 
 @needs_bridge
 def test_a_run_whose_bridge_was_killed_ends_with_a_clear_error_and_its_flows_kept_moving():
-    planned = _planned(
-        10, {"rate_mbps": 12, "delay_ms": 5}, {"scheme": "mine", "route": ["l"]}, policies=["mine"]
-    )
-    with (
-        _on_a_quiet_machine(),
-        Run(planned, LeoLinks(), {"mine": POLICY}) as run,
-    ):
+    planned = _planned(10, LINK, "mine", policies=["mine"])
+    with on_a_quiet_machine(), Run(planned, LeoLinks(), {"mine": POLICY}) as run:
         run.begin()
         os.kill(run.served.client().status()["pid"], signal.SIGKILL)
         with pytest.raises(RuntimeError, match="leo-bridge: ended before the run, or was killed"):
             run.finish()
-    assert not _registered()
+    assert not registered_schemes()
 
 
 @needs_bridge
@@ -92,19 +66,19 @@ def test_a_run_whose_bridge_was_killed_ends_with_a_clear_error_and_its_flows_kep
 )
 def test_what_nobody_serves_is_refused_with_what_there_is(scheme, policies, rule):
     with pytest.raises(InputError, match=rule) as caught:
-        _planned(1, {"rate_mbps": 12, "delay_ms": 5}, {"scheme": scheme, "route": ["l"]}, policies=policies)
+        _planned(1, LINK, scheme, policies=policies)
     assert "\n" not in str(caught.value)
 
 
 @needs_bridge
 def test_a_broken_policy_is_one_line_and_nothing_was_started(tmp_path):
     (tmp_path / "policy.json").write_text(json.dumps({"format": "wrong"}))
-    planned = _planned(1, {"rate_mbps": 12, "delay_ms": 5}, {"scheme": "p", "route": ["l"]}, policies=["p"])
+    planned = _planned(1, LINK, "p", policies=["p"])
     with (
         pytest.raises(InputError, match=r"policy\.json") as caught,
         Run(planned, LeoLinks(), {"p": tmp_path}),
     ):
         pass
     assert "\n" not in str(caught.value)
-    assert not _registered()
+    assert not registered_schemes()
     assert not list(Path("/tmp").glob(f"leogym-run-kernel-{os.getpid()}-*"))

@@ -8,13 +8,11 @@ import pytest
 from leogym.traces.formats import importing, mahimahi
 from leogym.traces.formats.conftest import make_series
 from leogym.traces.formats.format import Options
-
-HEAD = '# {"format": "leogym-path-trace", "version": 1, "name": "x"}\n'
-COLUMNS = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n"
+from tests.support.scenarios import path_trace
 
 
 def _trace(tmp_path, *rows):
-    (tmp_path / "x.csv").write_text(HEAD + COLUMNS + "".join(f"{row}\n" for row in rows))
+    (tmp_path / "x.csv").write_text(path_trace(*rows, name="x"))
     return tmp_path / "x.csv"
 
 

@@ -2,13 +2,10 @@ import leosim
 
 from leogym import traces
 from tests.support.notebook_card import checked, shown
+from tests.support.scenarios import path_trace
 
-IMPORTED = """# {"format": "leogym-path-trace", "version": 1, "name": "a <b>"}
-time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
-0,20,10,10,0,1,0,
-1,21,10,5,0,0,0,unreachable
-2,21,10,10,0,1,0,
-"""
+ROWS = "0,20,10,10,0,1,0,", "1,21,10,5,0,0,0,unreachable", "2,21,10,10,0,1,0,"
+IMPORTED = path_trace(*ROWS, name="a <b>")
 
 
 def test_a_named_path_is_shown_with_its_sites_handovers_and_a_picture():

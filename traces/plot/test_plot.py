@@ -12,6 +12,7 @@ from leogym.traces.path.build import build
 from leogym.traces.path.spec import PathSpec
 from leogym.traces.plot import figure
 from leogym.traces.plot.chains import chain_spans, lon_lat_deg
+from tests.support import scenarios
 
 
 def _spec() -> PathSpec:
@@ -33,11 +34,8 @@ def _data(file: Path) -> dict:
 
 
 def test_a_trace_without_sites_is_drawn_without_a_map(tmp_path: Path) -> None:
-    head = '# {"format": "leogym-path-trace", "version": 1, "name": "x", "links": "bent-pipe"}\n'
-    columns = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n"
-    (tmp_path / "x.csv").write_text(
-        head + columns + "0,20,10,10,0,1,0,\n1,21,10,10,0,0,0,unreachable\n2,21,10,10,0,1,0,\n"
-    )
+    rows = "0,20,10,10,0,1,0,", "1,21,10,10,0,0,0,unreachable", "2,21,10,10,0,1,0,"
+    (tmp_path / "x.csv").write_text(scenarios.path_trace(*rows, name="x", links="bent-pipe"))
     trace = cache.load(str(tmp_path / "x.csv"))
     assert len(figure.figure(trace, "x.csv", []).axes) == 3
     for kind in ("png", "html"):
