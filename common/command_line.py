@@ -79,6 +79,11 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
                 yield from _options(subparser)
 
 
+def option(flag: str, text: str, **keywords: Any) -> tuple[str, dict[str, Any]]:
+    """Return a field's option for a table of them: its flag, and the keywords of its argument with a help."""
+    return flag, {"help": text, **keywords}
+
+
 def as_folder(text: str) -> Path:
     """Return a command-line argument as a folder, for argparse's ``type``; reject an empty name."""
     if not text:

@@ -5,24 +5,21 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import get_args
 
 import leosim
 
 from leogym.common import output_folder, signals, text_file
-from leogym.common.command_line import OneLineParser, number
+from leogym.common.command_line import OneLineParser
 from leogym.common.errors import InputError, reports_input_errors
 from leogym.common.machine import require_at_a_time
 from leogym.common.progress import Progress
 from leogym.traces import listed, plot
 from leogym.traces.calibrate import command as calibrate
 from leogym.traces.calibrate import recover_command as recover
-from leogym.traces.capacity import settings as capacity_spec
 from leogym.traces.formats import cli as exchange_cli
 from leogym.traces.formats import registry
 from leogym.traces.orbit import places
-from leogym.traces.orbit.legs import Delays
-from leogym.traces.path import batch, cache, named_paths, path_trace, physics, shared, spec, synth
+from leogym.traces.path import batch, cache, command, named_paths, path_trace, physics, shared, spec, synth
 
 PROGRAM = "leogym traces"
 BUILT_BY = (["leogym", "traces", "build"], ["python", "-m", "traces", "build"])
@@ -68,41 +65,7 @@ def parser() -> argparse.ArgumentParser:
     build.add_argument("--jobs", type=int, metavar="N", help="processes for --all, default one per core")
     build.add_argument("--from", dest="origin", metavar="CITY|LAT,LON", help="a city, or degrees")
     build.add_argument("--to", dest="destination", metavar="CITY|LAT,LON")
-    build.add_argument("--constellation", metavar="NAME|FILE", help=spec.CONSTELLATION_HELP)
-    build.add_argument("--links", choices=["isl", "bent-pipe"], help="default isl")
-    build.add_argument("--attach", choices=["nearest", "shortest"], help="default nearest")
-    build.add_argument(
-        "--delays",
-        choices=get_args(Delays),
-        help="default straight; leoem-flat: ground legs without the z axis, LeoEM's fault",
-    )
-    build.add_argument(
-        "--reattach-s",
-        type=number,
-        metavar="S",
-        help="re-selection period, default 15 (shortest: every step)",
-    )
-    build.add_argument(
-        "--reattach-phase-s",
-        type=number,
-        metavar="S",
-        help="offset of re-selections from multiples of the period, default 0 (Starlink: 12)",
-    )
-    build.add_argument("--route-s", type=number, metavar="S", help="route update period, default 1")
-    reach = build.add_mutually_exclusive_group()
-    reach.add_argument("--min-elevation", type=number, metavar="DEG", help="default: the constellation's")
-    reach.add_argument("--max-slant-km", type=number, metavar="KM", help="limit reach by distance instead")
-    build.add_argument("--epoch", metavar="ISO", help=spec.EPOCH_HELP)
-    build.add_argument("--start", type=number, metavar="S", help="first row, in s since the epoch, default 0")
-    build.add_argument("--duration", type=number, metavar="S", help="default 5731, a revolution at 550 km")
-    build.add_argument("--step-ms", type=int, metavar="MS", help="default 100")
-    build.add_argument("--capacity-mbps", type=number, metavar="MBPS", help="both ways, default 100")
-    build.add_argument(
-        "--report-error",
-        metavar="normal:SIGMA|uniform:T|empirical:FILE",
-        help="error of predicted handover times in s, default 90 percent within 0.6 s",
-    )
-    capacity_spec.add_arguments(build)
+    command.add_arguments(build)
     build.add_argument(
         "--out",
         type=Path,
@@ -126,7 +89,7 @@ def parser() -> argparse.ArgumentParser:
             "sd-ny-isl lwc,ny --duration 60 --out runs/pairs",
         ),
     )
-    shared.add_arguments(pairs, number)
+    shared.add_arguments(pairs)
 
     exchange_cli.add(commands)
     synth.add(commands)
@@ -145,32 +108,11 @@ def parser() -> argparse.ArgumentParser:
 
 def _spec(arguments: argparse.Namespace) -> spec.PathSpec:
     ends = (arguments.origin, arguments.destination)
-    fields = {
-        "constellation": arguments.constellation,
-        "links": arguments.links,
-        "attach": arguments.attach,
-        "delays": arguments.delays,
-        "reattach_s": arguments.reattach_s,
-        "reattach_phase_s": arguments.reattach_phase_s,
-        "route_s": arguments.route_s,
-        "min_elevation_deg": arguments.min_elevation,
-        "max_slant_km": arguments.max_slant_km,
-        "epoch": None if arguments.epoch is None else spec.parse_epoch(arguments.epoch, "build"),
-        "start_s": arguments.start,
-        "duration_s": arguments.duration,
-        "step_ms": arguments.step_ms,
-        "capacity_mbps": arguments.capacity_mbps,
-        "report_error": arguments.report_error,
-        **capacity_spec.fields(arguments),
-    }
+    fields = command.stated_fields(arguments, "build")
     if arguments.name is not None:
         if any(ends):
             raise InputError("build: give a named path or --from and --to, not both")
-        base = named_paths.spec(arguments.name)
-        stated_fields = {field: value for field, value in fields.items() if value is not None}
-        return spec.parse(
-            {**{field: getattr(base, field) for field in type(base).model_fields}, **stated_fields}, "build"
-        )
+        return spec.parse({**dict(named_paths.spec(arguments.name)), **fields}, "build")
     if not all(ends):
         raise InputError("build: give a named path, or both --from and --to")
     origin, destination = places.parse(ends[0], "--from"), places.parse(ends[1], "--to")

@@ -1,25 +1,13 @@
-"""Settings of the capacity, loss and rain models, and their command line flags."""
+"""Settings of the capacity, loss and rain models."""
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import model_validator
 
-from leogym.common.command_line import number
 from leogym.common.strict import Probability, Range, Strict
-
-FLAGS = {
-    "seed": "--seed",
-    "capacity": "--capacity",
-    "terminal_at": "--terminal-at",
-    "loss": "--loss",
-    "loss_burst": "--loss-burst",
-    "rain": "--rain",
-    "rain_at": "--rain-at",
-}
 
 
 class ConditionsSpec(Strict):
@@ -93,25 +81,3 @@ def parse_rain(text: str) -> tuple[Literal["mm_per_h", "percent", "any"], float]
             f"not {text!r}"
         )
     return ("percent", value) if kind == "percent" else ("mm_per_h", value)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags in `FLAGS`."""
-    parser.add_argument(
-        "--capacity",
-        choices=["constant", "starlink", "uniform-steps"],
-        help="capacity model, default constant",
-    )
-    parser.add_argument("--terminal-at", choices=["from", "to"], help="end with starlink's dish, default to")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of all random draws, default 0")
-    parser.add_argument("--loss", type=number, metavar="P", help="loss per packet, 0 to 1, default 0")
-    parser.add_argument(
-        "--loss-burst", metavar="MEAN,BURST_MS[,LOSS]", help="Gilbert-Elliott bursts, such as 0.01,40"
-    )
-    parser.add_argument("--rain", metavar="MM_PER_H|P%|any", help="rain fade by ITU-R P.618 and P.1853")
-    parser.add_argument("--rain-at", choices=["from", "to"], help="end where it rains, default to")
-
-
-def fields(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the flags' values, None for those not given."""
-    return {field: getattr(arguments, field) for field in FLAGS}

@@ -2,10 +2,9 @@
 
 import argparse
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -17,16 +16,8 @@ from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, line
 from leogym.traces.orbit import ground, places
 from leogym.traces.orbit.flown import iso
 from leogym.traces.path import command, named_paths
-from leogym.traces.path.network import Links
 from leogym.traces.path.shared_stretch import Sharing, Side, Stretch, split
-from leogym.traces.path.spec import (
-    CONSTELLATION_HELP,
-    DEFAULT_EPOCH,
-    EPOCH_HELP,
-    PathSpec,
-    parse,
-    parse_epoch,
-)
+from leogym.traces.path.spec import DEFAULT_EPOCH, PathSpec, parse
 
 DEFAULT_DURATION_S = 300.0
 ANY_SCHEME = "$scheme"  # placeholder in scenarios for the schemes under evaluation
@@ -38,6 +29,20 @@ _NAMED = {
     "shared-sd-lwc-ny": ("sd,ny", "lwc,ny", {}),
 }
 """The pairs of LeoTCP's evaluation, whose scenarios are in configs/scenarios."""
+
+_FIELDS = (
+    "constellation",
+    "links",
+    "attach",
+    "reattach_s",
+    "route_s",
+    "min_elevation_deg",
+    "start_s",
+    "duration_s",
+    "step_ms",
+    "capacity_mbps",
+)
+"""The fields with an option of ``leogym traces shared``."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ def pairs(first: str, second: str, fields: dict[str, Any]) -> Pairs:
     for text in (first, second):
         if text in named_paths.names():
             path = named_paths.spec(text)
-            base = base or {field: getattr(path, field) for field in type(path).model_fields}
+            base = base or dict(path)
             if (path.links, path.constellation) != (base["links"], base["constellation"]):
                 raise InputError(f"shared: {first} and {second}: must have the same links and constellation")
             ends.append((path.from_site, path.to_site))
@@ -100,24 +105,16 @@ def pairs(first: str, second: str, fields: dict[str, Any]) -> Pairs:
     return Pairs((specs[0], specs[1]), labels, f"shared-{labels[0]}-{labels[1]}")
 
 
-def add_arguments(parser: argparse.ArgumentParser, number: Callable[[str], float]) -> None:
-    """Add the arguments of ``leogym traces shared``; ``number`` is the argparse type of numbers."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``leogym traces shared``."""
     parser.add_argument("first", metavar="A", help="a named path, or FROM,TO: cities or LAT,LON")
     parser.add_argument("second", metavar="B")
-    parser.add_argument("--constellation", metavar="NAME|FILE", help=CONSTELLATION_HELP)
-    parser.add_argument("--links", choices=get_args(Links), help="default isl")
-    parser.add_argument("--attach", choices=["nearest", "shortest"], help="default nearest")
-    for flag, unit, help_text in (
-        ("--reattach-s", "S", "re-selection period, default 15 (shortest: every step)"),
-        ("--route-s", "S", "route update period, default 1"),
-        ("--min-elevation", "DEG", "default: the constellation's"),
-        ("--start", "S", "first row, in s since the epoch, default 0"),
-        ("--duration", "S", f"default {DEFAULT_DURATION_S:g}"),
-        ("--capacity-mbps", "MBPS", "capacity of every link, default 100"),
-    ):
-        parser.add_argument(flag, type=number, metavar=unit, help=help_text)
-    parser.add_argument("--epoch", metavar="ISO", help=EPOCH_HELP)
-    parser.add_argument("--step-ms", type=int, metavar="MS", help="default 100")
+    command.add_arguments(
+        parser,
+        _FIELDS,
+        duration_s=f"default {DEFAULT_DURATION_S:g}",
+        capacity_mbps="capacity of every link, default 100",
+    )
     default = f"default those of {leogym_command('evaluate', '--schemes')}"
     parser.add_argument("--scheme", default=ANY_SCHEME, help=f"scheme of both flows, {default}")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
@@ -125,21 +122,8 @@ def add_arguments(parser: argparse.ArgumentParser, number: Callable[[str], float
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand and return its exit status."""
-    fields = {
-        "constellation": arguments.constellation,
-        "links": arguments.links,
-        "attach": arguments.attach,
-        "reattach_s": arguments.reattach_s,
-        "route_s": arguments.route_s,
-        "min_elevation_deg": arguments.min_elevation,
-        "epoch": None if arguments.epoch is None else parse_epoch(arguments.epoch, "shared"),
-        "start_s": arguments.start,
-        "duration_s": arguments.duration,
-        "step_ms": arguments.step_ms,
-        "capacity_mbps": arguments.capacity_mbps,
-    }
-    stated_fields = {field: value for field, value in fields.items() if value is not None}
-    wanted = pairs(arguments.first, arguments.second, stated_fields)
+    fields = command.stated_fields(arguments, "shared")
+    wanted = pairs(arguments.first, arguments.second, fields)
     sharing = write(wanted, arguments.out, arguments.scheme)
     spells = sum(shared for _, shared in sharing.changes())
     links = len(stretches(wanted, sharing))

@@ -20,9 +20,6 @@ DEFAULT_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 UNNAMED = "path"
 """The name of a path that the user gives by its ends."""
 
-EPOCH_HELP = "default 2000-01-01T00:00:00Z, or the median epoch of a file's elements"
-CONSTELLATION_HELP = "default starlink-1; FILE: YAML, two-line elements, or OMM as CSV, JSON, XML or KVN"
-
 DEFAULT_DURATION_S = 5731.0  # one revolution at 550 km, rounded up to a second
 
 DEFAULT_REATTACH_S = 15.0

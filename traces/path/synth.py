@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import ValidationError, model_validator
 
 from leogym.common import output_folder
-from leogym.common.command_line import leogym_command, number
+from leogym.common.command_line import leogym_command, number, option
 from leogym.common.errors import InputError, one_line
 from leogym.common.nearest import suggest_names
 from leogym.common.output_file import whole_file
@@ -58,24 +58,60 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 """Fields by preset name that differ from `SynthSpec`'s defaults."""
 
-_FLAGS = {
-    "model": "--model",
-    "seed": "--seed",
-    "duration_s": "--duration",
-    "period_s": "--period-s",
-    "rtt_ms": "--rtt-ms",
-    "capacity_mbps": "--capacity-mbps",
-    "capacity_scale": "--capacity-scale",
-    "max_loss": "--max-loss",
-    "outage_ms": "--outage-ms",
-    "outage_way": "--outage-way",
-    "extra_delay_ms": "--extra-delay-ms",
-    "extra_loss": "--extra-loss",
-    "capacity_share": "--capacity-share",
-    "terminal_at": "--terminal-at",
-    "loss": "--loss",
-    "loss_burst": "--loss-burst",
+
+def _range(text: str) -> Pair:
+    try:
+        low, *further = map(float, text.split(","))
+        (high,) = further or (low,)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not LOW,HIGH") from None
+    return low, high
+
+
+def _pair(text: str) -> Pair:
+    try:
+        up, down = map(float, text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not UP,DOWN") from None
+    return up, down
+
+
+def _terminal(text: str) -> str:
+    # A cached trace is named for its text, which a file of that name may outlive.
+    if text not in terminal.names():
+        raise argparse.ArgumentTypeError(f"{text!r}: must be one of {', '.join(terminal.names())}")
+    return text
+
+
+_OPTIONS = {
+    "model": option("--model", "starlink's terminal; calibrate writes such a file", metavar="NAME|FILE"),
+    "seed": option("--seed", "default 0", type=int, metavar="N"),
+    "duration_s": option("--duration", "default 300", type=number, metavar="S"),
+    "period_s": option("--period-s", "period of all draws, default 15", type=number, metavar="S"),
+    "rtt_ms": option("--rtt-ms", "base RTT", type=_range, metavar="LOW,HIGH"),
+    "capacity_mbps": option("--capacity-mbps", "both ways", type=_range, metavar="LOW,HIGH"),
+    "capacity_scale": option("--capacity-scale", "multiply starlink's capacity", type=number, metavar="X"),
+    "max_loss": option("--max-loss", "loss uniform from 0 to this", type=number, metavar="P"),
+    "outage_ms": option("--outage-ms", "outage at the end of every period", type=number, metavar="MS"),
+    "outage_way": option("--outage-way", "default both; up is from → to", choices=["both", "up", "down"]),
+    "extra_delay_ms": option("--extra-delay-ms", "one-way delay on top", type=_pair, metavar="UP,DOWN"),
+    "extra_loss": option("--extra-loss", "loss per packet on top", type=_pair, metavar="UP,DOWN"),
+    "capacity_share": option("--capacity-share", "factors on the capacity", type=_pair, metavar="UP,DOWN"),
+    "terminal_at": option("--terminal-at", "end with starlink's dish, default to", choices=["from", "to"]),
+    "loss": option("--loss", "loss per packet, default 0", type=number, metavar="P"),
+    "loss_burst": option("--loss-burst", "Gilbert-Elliott bursts", metavar="MEAN,BURST_MS[,LOSS]"),
 }
+"""Each field's option and the keywords of its argument."""
+
+_NAMED: dict[str, Callable[[str], Any]] = {
+    **{
+        field: keywords.get("type", str)
+        for field, (_, keywords) in _OPTIONS.items()
+        if field not in ("model", "seed", "capacity_scale", "terminal_at", "loss_burst")
+    },
+    "model": _terminal,
+}
+"""Parsers of the fields that a trace's name may set."""
 
 
 class SynthSpec(Strict):
@@ -187,7 +223,7 @@ def command(spec: SynthSpec) -> str:
     """Return the shortest command that builds ``spec``'s trace, without its output file."""
     preset = parse({"name": spec.name}, spec.name)
     words = [spec.name]
-    for field, flag in _FLAGS.items():
+    for field, (flag, _) in _OPTIONS.items():
         value = getattr(spec, field)
         if value != getattr(preset, field):
             words += [flag, ",".join(f"{v:.12g}" for v in value) if isinstance(value, tuple) else f"{value}"]
@@ -285,30 +321,14 @@ def add(commands: Any) -> None:
         ),
     )
     parser.add_argument("name", help=", ".join(PRESETS))
-    parser.add_argument(
-        "--model", metavar="NAME|FILE", help="starlink's terminal; calibrate writes such a file"
-    )
-    parser.add_argument("--seed", type=int, metavar="N", help="default 0")
-    parser.add_argument("--duration", type=number, dest="duration_s", metavar="S", help="default 300")
-    parser.add_argument("--period-s", type=number, metavar="S", help="period of all draws, default 15")
-    parser.add_argument("--rtt-ms", type=_range, metavar="LOW,HIGH", help="base RTT")
-    parser.add_argument("--capacity-mbps", type=_range, metavar="LOW,HIGH", help="both ways")
-    parser.add_argument("--capacity-scale", type=number, metavar="X", help="multiply starlink's capacity")
-    parser.add_argument("--max-loss", type=number, metavar="P", help="loss uniform from 0 to this")
-    parser.add_argument("--outage-ms", type=number, metavar="MS", help="outage at the end of every period")
-    parser.add_argument("--outage-way", choices=["both", "up", "down"], help="default both; up is from → to")
-    parser.add_argument("--extra-delay-ms", type=_pair, metavar="UP,DOWN", help="one-way delay on top")
-    parser.add_argument("--extra-loss", type=_pair, metavar="UP,DOWN", help="loss per packet on top")
-    parser.add_argument("--capacity-share", type=_pair, metavar="UP,DOWN", help="factors on the capacity")
-    parser.add_argument("--terminal-at", choices=["from", "to"], help="end with starlink's dish, default to")
-    parser.add_argument("--loss", type=number, metavar="P", help="loss per packet, default 0")
-    parser.add_argument("--loss-burst", metavar="MEAN,BURST_MS[,LOSS]", help="Gilbert-Elliott bursts")
+    for field, (flag, keywords) in _OPTIONS.items():
+        parser.add_argument(flag, dest=field, **keywords)
     parser.add_argument("--out", type=Path, metavar="FILE", help=f"default {DEFAULT_FOLDER}/NAME.csv")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand and return its exit status."""
-    spec = parse({"name": arguments.name} | {field: getattr(arguments, field) for field in _FLAGS}, "synth")
+    spec = parse({"name": arguments.name} | {field: getattr(arguments, field) for field in _OPTIONS}, "synth")
     with default_file(arguments.out, spec.name) as out:
         print(f"{out}: {write(spec, out)} rows")
     return 0
@@ -322,44 +342,3 @@ def default_file(out: Path | None, name: str) -> Iterator[Path]:
         return
     with output_folder.made(DEFAULT_FOLDER) as folder:
         yield folder / f"{name}.csv"
-
-
-def _range(text: str) -> Pair:
-    try:
-        low, *further = map(float, text.split(","))
-        (high,) = further or (low,)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not LOW,HIGH") from None
-    return low, high
-
-
-def _pair(text: str) -> Pair:
-    try:
-        up, down = map(float, text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not UP,DOWN") from None
-    return up, down
-
-
-def _terminal(text: str) -> str:
-    # A cached trace is named for its text, which a file of that name may outlive.
-    if text not in terminal.names():
-        raise argparse.ArgumentTypeError(f"{text!r}: must be one of {', '.join(terminal.names())}")
-    return text
-
-
-_NAMED: dict[str, Callable[[str], Any]] = {
-    "duration_s": number,
-    "period_s": number,
-    "rtt_ms": _range,
-    "capacity_mbps": _range,
-    "max_loss": number,
-    "outage_ms": number,
-    "outage_way": str,
-    "extra_delay_ms": _pair,
-    "extra_loss": _pair,
-    "capacity_share": _pair,
-    "loss": number,
-    "model": _terminal,
-}
-"""Parsers of the fields that a trace's name may set."""

@@ -308,7 +308,7 @@ def test_directions_are_made_apart_and_the_rest_stays_as_it_is(tmp_path):
     assert apart.down_connected.all()
     assert apart.event == alike.event
     words = parser().parse_args(synth.command(wanted).split()[2:])
-    fields = {field: getattr(words, field) for field in ("name", *synth._FLAGS)}
+    fields = {field: getattr(words, field) for field in ("name", *synth._OPTIONS)}
     assert synth.parse(fields, "x") == wanted
 
 
