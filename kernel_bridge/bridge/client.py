@@ -3,6 +3,7 @@
 ``kernel_bridge/bridge/README.md`` describes the protocol: one JSON object a line over a Unix socket.
 """
 
+import dataclasses
 import json
 import socket
 from collections import deque
@@ -226,22 +227,8 @@ class Bridge:
 
 
 def _flow(fields: Mapping[str, Any]) -> Flow:
-    return Flow(
-        id=fields["flow"],
-        scheme=fields["scheme"],
-        local=fields["local"],
-        remote=fields["remote"],
-        netns=fields["netns"],
-        uid=fields["uid"],
-        opened_us=fields["opened_us"],
-        mode=fields["mode"],
-        cwnd_packets=fields["cwnd"],
-        pacing_bytes_per_s=fields["pacing_bytes_per_s"],
-        srtt_us=fields["srtt_us"],
-        sent_packets=fields["sent"],
-        fallbacks=fields["fallbacks"],
-        timeouts=fields["timeouts"],
-    )
+    sent_as = {"id": "flow", "cwnd_packets": "cwnd", "sent_packets": "sent"}
+    return Flow(*(fields[sent_as.get(field.name, field.name)] for field in dataclasses.fields(Flow)))
 
 
 def _message(fields: Mapping[str, Any]) -> Message:

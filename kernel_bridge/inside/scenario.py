@@ -111,15 +111,12 @@ class Run:
     def start_shells(self) -> subprocess.Popen[bytes]:
         """Start the chain of shells; return the outermost once every level has started."""
         self.prepare_level(0)
-        pipe = Path(self.session["folder"]) / "marks"
-        os.mkfifo(pipe)
-        os.chown(pipe, self.session["uid"], self.session["gid"])
+        pipe, marks = self.make_marks("marks")
         line, nested = ["/bin/cat"], str(self.private / "forwarding")
         for level, shells in reversed(list(enumerate(self.session["shells"], 1))):
             line = ["/bin/sh", "-c", MARK, str(level), str(pipe), *line]
             for position, shell in reversed(list(enumerate(shells))):
                 line = [*([nested] if level > 1 or position else []), *shell, *line]
-        marks = os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
         process = self.start_shell([*self.as_ordinary_user(), *line])
         for level in range(1, len(self.session["shells"]) + 1):
             self.levels.append(self.read_mark(marks, process, level))
@@ -128,11 +125,8 @@ class Run:
 
     def start_branch(self, branch: Branch) -> subprocess.Popen[bytes]:
         """Start a shell in the namespace of a level; its inside becomes another level."""
-        pipe = Path(self.session["folder"]) / f"branch-{len(self.levels)}"
-        os.mkfifo(pipe)
-        os.chown(pipe, self.session["uid"], self.session["gid"])
-        marks = os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
         level = len(self.levels)
+        pipe, marks = self.make_marks(f"branch-{level}")
         line = [str(self.private / "forwarding"), *branch["shell"]]
         line += ["/bin/sh", "-c", MARK, str(level), str(pipe), "/bin/cat"]
         process = self.start_shell([*self.enter(branch["level"]), *self.as_ordinary_user(), *line])
@@ -140,12 +134,19 @@ class Run:
         self.prepare_level(level)
         return process
 
-    def start_shell(self, line: list[str]) -> subprocess.Popen[bytes]:
+    def make_marks(self, name: str) -> tuple[Path, IO[bytes]]:
+        """Make a named pipe in which commands of the ordinary user mark their levels, and open it."""
+        pipe = Path(self.session["folder"]) / name
+        os.mkfifo(pipe)
+        os.chown(pipe, self.session["uid"], self.session["gid"])
+        return pipe, os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
+
+    def start_shell(self, line: list[str], stdout: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
         """Start a command line that ends when its standard input ends."""
         return subprocess.Popen(
             line,
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             cwd=self.session["folder"],
             env=self.session["env"],

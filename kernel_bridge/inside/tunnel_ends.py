@@ -5,7 +5,6 @@ It carries out a run as `kernel_bridge.inside.scenario` does, with the ends' nam
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 from typing import IO
@@ -43,24 +42,14 @@ class TunnelRun(scenario.Run):
     ) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
         """Start an end whose command marks its level; return the end and the pipe for the mark."""
         folder = Path(self.session["folder"])
-        pipe, script = folder / f"{end}.mark", folder / f"{end}.sh"
-        os.mkfifo(pipe)
+        pipe, marks = self.make_marks(f"{end}.mark")
+        script = folder / f"{end}.sh"
         # The tunnel's programs accept only a command without options.
         script.write_text(f'#!/bin/sh\necho "{level} $$" >"{pipe}"\nexec /bin/cat\n')
         script.chmod(0o755)
-        os.chown(pipe, self.session["uid"], self.session["gid"])
-        marks = os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
         logs = [f"--{name}-log={folder / end / name}.log" for name in LOGS]
         line = [str(self.private / f"mm-tunnel{end}"), *arguments, *logs, str(script)]
-        process = subprocess.Popen(
-            [*self.as_ordinary_user(), *line],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            env=self.session["env"],
-        )
-        return process, marks
+        return self.start_shell([*self.as_ordinary_user(), *line], stdout=subprocess.PIPE), marks
 
     def end_shell(self, shell: subprocess.Popen[bytes]) -> None:
         """End the client, then the server."""

@@ -13,12 +13,11 @@ from leogym.common.errors import InputError
 from leogym.common.units import NS_PER_S
 from leogym.kernel_bridge.host import schemes
 from leogym.kernel_bridge.host.namespaces import PATH, folders, ordinary_user, start_in_namespaces
-from leogym.kernel_bridge.inside.ending import EXIT_TOO_SLOW
 from leogym.kernel_bridge.inside.scenario import START_S
 from leogym.kernel_bridge.inside.session import RunSession, SessionFlow
 from leogym.kernel_bridge.mahimahi import command as mahimahi
 from leogym.kernel_bridge.runner.run import PREPARE_S
-from leogym.kernel_bridge.runner.run_folder import FIRST_PORT, TooSlowError
+from leogym.kernel_bridge.runner.run_folder import FIRST_PORT, TooSlowError, raise_for
 from leogym.kernel_bridge.tunnel.measure import Logs, measured
 from leogym.results.measurement import Measurement
 
@@ -105,10 +104,7 @@ def run(scheme: str, duration_s: float, logs: Path) -> Measurement:
             raise TooSlowError("tunnel: not done in time") from None
         finally:
             os.close(start_reader)
-        if process.returncode:
-            why = "; ".join(stderr.strip().splitlines())
-            kind = TooSlowError if process.returncode == EXIT_TOO_SLOW else RuntimeError
-            raise kind(f"tunnel: {why or f'exit status {process.returncode}'}")
+        raise_for(process.returncode, stderr, "tunnel")
         shutil.copytree(work / "client", logs / "client", dirs_exist_ok=True)
         shutil.copytree(work / "server", logs / "server", dirs_exist_ok=True)
     return measured(Logs.read(sender=logs / "client", receiver=logs / "server"), scheme)

@@ -57,7 +57,7 @@ def _path_trace(data: bytes) -> None:
     rows = series.from_trace(trace)
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         for direction in mahimahi.DIRECTIONS:
-            netem_trace.write_delay(rows, direction, nowhere)
+            netem_trace.write_spans(nowhere, rows, rows.way(direction).delay_ns, *netem_trace.DELAY)
         mahimahi.check(rows, "x.csv")
         turned = rows.rotated(mahimahi.starting_offset_ns(rows, "x.csv"))
         if turned.period_ns < 10**10 and int(turned.up.bps.max()) < 10**9:

@@ -54,7 +54,7 @@ def read(path: Path, capacity_mbps: float) -> Series:
     connected = rtts > 0
     if not connected.any():
         raise source.error(number, "rtt_ns", "is 0 in every row: the pair is never connected")
-    delay_ns = rows.held_delays(np.round(rtts / 2).astype(np.int64), connected)
+    delay_ns = rows.held(np.round(rtts / 2).astype(np.int64), connected)
     period_ns = int(2 * times[-1] - times[-2])
     series = rows.constant(times, period_ns, delay_ns, capacity_mbps)
     series.event[:] = rows.unreachable_events(connected)

@@ -170,7 +170,7 @@ def read(path: Path, capacity_mbps: float) -> tuple[Series, list[Second]]:
     seconds = read_log(path)
     has_path = np.array([bool(second.nodes) for second in seconds])
     sums_ns = np.array([round(sum(second.delay_s) * NS_PER_S) for second in seconds], dtype=np.int64)
-    held_ns = rows.held_delays(sums_ns, has_path)
+    held_ns = rows.held(sums_ns, has_path)
     start = seconds[0].cycle
     spans = [(second.cycle - start) * NS_PER_S for second in seconds]
     # The last row lasts a second.

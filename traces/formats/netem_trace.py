@@ -6,6 +6,7 @@ and loss have only static and repeated models, so each span of constant delay is
 """
 
 import json
+from collections.abc import Callable
 from typing import IO, Any
 
 import numpy as np
@@ -16,43 +17,26 @@ from leogym.traces.formats.format import Export, Format
 from leogym.traces.formats.mahimahi import DIRECTIONS
 from leogym.traces.formats.series import Series
 
+CAPACITY = "Bw", lambda bps: {"bw": f"{bps}bps"}
+DELAY = "Delay", lambda ns: {"delay": f"{ns}ns"}
+LOSS = "Loss", lambda share: {"loss": [share]}
+"""Kinds of configurations, with a value's entry: bit/s of whole IP packets (0 in outages), delay and loss."""
 
-def _spans(series: Series, values: NDArray[Any]) -> tuple[list[Any], list[int]]:
-    """Return values and lengths in ns of the spans in which ``values`` is constant."""
+
+def write_spans(
+    file: IO[str], series: Series, values: NDArray[Any], kind: str, entry: Callable[[Any], dict[str, Any]]
+) -> int:
+    """Write the spans in which ``values`` is constant as a pattern; return their number."""
     starts = np.concatenate([[True], values[1:] != values[:-1]])
-    edges = np.append(series.time_ns[starts], series.period_ns)
-    return values[starts].tolist(), np.diff(edges).tolist()
-
-
-def _write_repeated(file: IO[str], kind: str, models: list[dict[str, Any]]) -> int:
-    # One model per line keeps files readable and diffs small.
-    lines = ",\n".join(json.dumps({f"Static{kind}Config": model}) for model in models)
-    name = f"Repeated{kind}PatternConfig"
-    file.write(f'{{"{name}": {{"pattern": [\n{lines}\n], "count": 0}}}}\n')
-    return len(models)
-
-
-def write_capacity(series: Series, direction: str, file: IO[str]) -> int:
-    """Write a ``BwTraceConfig`` in bit/s of whole IP packets; outages are 0. Return its number of spans."""
-    values, lengths = _spans(series, series.capacity_bps(direction))
-    models = [{"bw": f"{bps}bps", "duration": f"{ns}ns"} for bps, ns in zip(values, lengths, strict=True)]
-    return _write_repeated(file, "Bw", models)
-
-
-def write_delay(series: Series, direction: str, file: IO[str]) -> int:
-    """Write a ``DelayTraceConfig`` of a direction's delays. Return its number of spans."""
-    values, lengths = _spans(series, series.way(direction).delay_ns)
+    lengths_ns = np.diff(np.append(series.time_ns[starts], series.period_ns))
     models = [
-        {"delay": f"{delay}ns", "duration": f"{ns}ns"} for delay, ns in zip(values, lengths, strict=True)
+        {f"Static{kind}Config": {**entry(value), "duration": f"{ns}ns"}}
+        for value, ns in zip(values[starts].tolist(), lengths_ns.tolist(), strict=True)
     ]
-    return _write_repeated(file, "Delay", models)
-
-
-def write_loss(series: Series, direction: str, file: IO[str]) -> int:
-    """Write a ``LossTraceConfig`` of a direction's independent loss. Return its number of spans."""
-    values, lengths = _spans(series, series.way(direction).loss)
-    models = [{"loss": [loss], "duration": f"{ns}ns"} for loss, ns in zip(values, lengths, strict=True)]
-    return _write_repeated(file, "Loss", models)
+    # One model per line keeps files readable and diffs small.
+    lines = ",\n".join(map(json.dumps, models))
+    file.write(f'{{"Repeated{kind}PatternConfig": {{"pattern": [\n{lines}\n], "count": 0}}}}\n')
+    return len(models)
 
 
 def _write(job: Export) -> None:
@@ -60,17 +44,16 @@ def _write(job: Export) -> None:
     series = job.series
     for direction in DIRECTIONS:
         with whole_file(job.folder / f"{direction}.bw.json") as file:
-            spans = write_capacity(series, direction, file)
+            spans = write_spans(file, series, series.capacity_bps(direction), *CAPACITY)
         job.contents[f"{direction}.bw.json"] = f"BwTraceConfig, {spans} spans"
-    for quantity, field, write_quantity, description in (
-        ("delay", "delay_ns", write_delay, "DelayTraceConfig, {} spans, one way"),
-        ("loss", "loss", write_loss, "LossTraceConfig, {} spans"),
-    ):
+    for field, (kind, entry), way in (("delay_ns", DELAY, ", one way"), ("loss", LOSS, "")):
         alike = np.array_equal(getattr(series.up, field), getattr(series.down, field))
         for direction in DIRECTIONS[: 1 if alike else 2]:
-            name = f"{quantity}.json" if alike else f"{direction}.{quantity}.json"
+            name = f"{kind.lower()}.json" if alike else f"{direction}.{kind.lower()}.json"
+            values = getattr(series.way(direction), field)
             with whole_file(job.folder / name) as file:
-                job.contents[name] = description.format(write_quantity(series, direction, file))
+                spans = write_spans(file, series, values, kind, entry)
+            job.contents[name] = f"{kind}TraceConfig, {spans} spans{way}"
     job.not_expressed.append("connected: an outage is a bandwidth of 0; path_id and events are left out")
     job.sidecar["offset_s"] = 0.0
 

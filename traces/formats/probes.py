@@ -108,7 +108,7 @@ def binned(probes: Probes, slot_ns: int, capacity_mbps: float, source: str) -> S
         has = answered & np.isfinite(delays_ns)
         medians = medians_of(slot[has], delays_ns[has], slots)
         has_median = ~np.isnan(medians)
-        delay_ns = rows.held_delays(np.round(np.where(has_median, medians, 0)).astype(np.int64), has_median)
+        delay_ns = rows.held(np.round(np.where(has_median, medians, 0)).astype(np.int64), has_median)
         connected = ~_covered(slot, out, slots) | has_median
         loss = np.where(connected, _random_loss(probes, lost, out, time_ns + slot_ns // 2), 0)
         way = rows.constant(time_ns, slots * slot_ns, delay_ns, capacity_mbps).up

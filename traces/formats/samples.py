@@ -198,7 +198,7 @@ def _delays_ns(
     delays_ns = samples.values[field][answered] * DELAYS_NS.get(field, float(NS_PER_MS))
     medians = medians_of(index[answered], delays_ns, count)
     has_median = ~np.isnan(medians)
-    return rows.held_delays(np.round(np.where(has_median, medians, 0)).astype(np.int64), has_median)
+    return rows.held(np.round(np.where(has_median, medians, 0)).astype(np.int64), has_median)
 
 
 def _delay_field(values: Mapping[str, Floats], direction: str) -> str | None:

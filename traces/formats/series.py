@@ -134,11 +134,6 @@ def from_trace(trace: leosim.PathTrace) -> Series:
     )
 
 
-def held_delays(delay_ns: NDArray[np.int64], valid: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Replace unknown delays by the last known one, or else the first; raise ValueError if none is known."""
-    return held(delay_ns, valid)
-
-
 def held(values: NDArray[Any], valid: NDArray[np.bool_]) -> NDArray[Any]:
     """Replace unknown values by the last known one, or else the first; raise ValueError if none is known."""
     if not valid.any():

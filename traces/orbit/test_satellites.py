@@ -22,6 +22,16 @@ def _turned(inertial_km, time_s):
     return np.stack([x * cos + y * sin, -x * sin + y * cos, z], axis=1)
 
 
+def _sgp4_km(time_s, inclination_rad, argument_rad, motion_rad_per_min, node_rad):
+    """Return inertial positions by the reference implementation, on a nearly circular orbit since `EPOCH`."""
+    satellite = Satrec()
+    days = 18_263.0  # from 1949-12-31 to 2000-01-01
+    shape = 0.0, 0.0, 0.0, 1e-7, 0.0  # without drag; the eccentricity and the perigee's argument are last
+    angles = inclination_rad, argument_rad, motion_rad_per_min, node_rad
+    satellite.sgp4init(WGS72, "i", 0, days, *shape, *angles)
+    return satellite.sgp4_array(np.full(len(time_s), 2_451_544.5), time_s / 86_400)[1]
+
+
 @pytest.mark.parametrize("year", [2000, 2010, 2025, 2040])
 def test_sidereal_time_agrees_with_skyfields(year):
     scale = skyfield_load.timescale(builtin=True)
@@ -42,23 +52,13 @@ def test_circular_orbits_stay_near_sgp4_over_a_revolution():
     elements, orbits = shells.elements, CircularOrbits(shells, EPOCH)
     time_s = np.arange(0, 5740, 20.0)
     for index in range(0, orbits.count, 101):
-        satellite = Satrec()
-        satellite.sgp4init(
-            WGS72,
-            "i",
-            index,
-            18_263.0,  # days from 1949-12-31 to 2000-01-01
-            0.0,
-            0.0,
-            0.0,
-            1e-7,
-            0.0,
-            elements.inclination_rad[index],
-            elements.argument_rad[index],
-            elements.motion_rad_per_s[index] * 60,
-            elements.node_rad[index],
+        theirs = _sgp4_km(
+            time_s,
+            inclination_rad=elements.inclination_rad[index],
+            argument_rad=elements.argument_rad[index],
+            motion_rad_per_min=elements.motion_rad_per_s[index] * 60,
+            node_rad=elements.node_rad[index],
         )
-        _, theirs, _ = satellite.sgp4_array(np.full(len(time_s), 2_451_544.5), time_s / 86_400)
         error_km = np.linalg.norm(
             orbits.positions_km(time_s, np.full(len(time_s), index)) - _turned(theirs, time_s), axis=1
         )
@@ -87,23 +87,13 @@ def test_shells_by_sgp4_are_where_the_reference_implementation_has_them():
     orbits, elements = Sgp4Orbits(shells, EPOCH), shells.elements
     time_s = np.arange(0, 86_400, 600.0)
     for index in range(0, orbits.count, 97):
-        satellite = Satrec()
-        satellite.sgp4init(
-            WGS72,
-            "i",
-            index,
-            18_263.0,  # days from 1949-12-31 to 2000-01-01
-            0.0,
-            0.0,
-            0.0,
-            1e-7,
-            0.0,
-            elements.inclination_rad[index],
-            np.radians(round(np.degrees(elements.argument_rad[index]), 4)),
-            14.8 * 2 * np.pi / 1440,
-            np.radians(round(np.degrees(elements.node_rad[index]), 4)),
+        theirs = _sgp4_km(
+            time_s,
+            inclination_rad=elements.inclination_rad[index],
+            argument_rad=np.radians(round(np.degrees(elements.argument_rad[index]), 4)),
+            motion_rad_per_min=14.8 * 2 * np.pi / 1440,
+            node_rad=np.radians(round(np.degrees(elements.node_rad[index]), 4)),
         )
-        _, theirs, _ = satellite.sgp4_array(np.full(len(time_s), 2_451_544.5), time_s / 86_400)
         # Both implement the same published algorithm; a centimetre is rounding.
         assert orbits.inertial_km(time_s, index) == pytest.approx(theirs, abs=1e-5)
         ours = orbits.positions_km(time_s, index)

@@ -31,83 +31,62 @@ class Hold:
     chain: Chain | None = None  # the route at ``first_step``, if it decided the satellites
 
 
-def nearest(
-    station: Stations,
-    orbits: Orbits,
-    visibility: Visibility,
-    clock: Clock,
-    delays: Delays = "straight",
-    serving: Bools | None = None,
-) -> Iterator[tuple[int, int]]:
-    """Yield a site's choices as (step, satellite): the nearest satellite in reach, or `NONE`.
+@dataclass(frozen=True)
+class Nearest:
+    """A site that uses the nearest satellite in reach."""
 
-    The site chooses at every re-selection, and as soon as its satellite leaves its reach. Without a satellite
-    it waits for the next re-selection. ``serving`` says which satellites serve users, (satellites,); all by
-    default.
-    """
-    stride = clock.reattach_steps * _SLOTS_AT_ONCE
-    for first in range(clock.first_slot_step, clock.end_step, stride):
-        block = np.arange(first, min(first + stride, clock.end_step), clock.reattach_steps)
-        chosen = _nearest_at(block * clock.step_ms / 1000, station, orbits, visibility, delays, serving)
-        for slot, satellite in zip(block.tolist(), chosen.tolist(), strict=True):
-            yield from _through_slot(slot, satellite, station, orbits, visibility, clock, delays, serving)
+    station: Stations
+    orbits: Orbits
+    visibility: Visibility
+    clock: Clock
+    delays: Delays = "straight"
+    serving: Bools | None = None
+    """Which satellites serve users, (satellites,); all by default."""
 
+    def choices(self) -> Iterator[tuple[int, int]]:
+        """Yield the site's choices as (step, satellite): the nearest satellite in reach, or `NONE`.
 
-def _nearest_at(
-    time_s: NDArray[np.float64],
-    station: Stations,
-    orbits: Orbits,
-    visibility: Visibility,
-    delays: Delays,
-    serving: Bools | None,
-) -> NDArray[np.intp]:
-    positions = orbits.positions_km(time_s[:, None])
-    slant = visibility.slant_km(station, positions)
-    if serving is not None:
-        slant[:, ~serving] = np.inf
-    if delays != "straight":
-        apart = np.linalg.norm(measured_km(positions - station.position_km, delays), axis=-1)
-        slant = np.where(np.isinf(slant), np.inf, apart)
-    best = np.argmin(slant, axis=1)
-    return np.where(np.isinf(np.take_along_axis(slant, best[:, None], axis=1)[:, 0]), NONE, best)
+        The site chooses at every re-selection, and as soon as its satellite leaves its reach. Without a
+        satellite it waits for the next re-selection.
+        """
+        clock = self.clock
+        stride = clock.reattach_steps * _SLOTS_AT_ONCE
+        for first in range(clock.first_slot_step, clock.end_step, stride):
+            block = np.arange(first, min(first + stride, clock.end_step), clock.reattach_steps)
+            chosen = self._nearest_at(block * clock.step_ms / 1000)
+            for slot, satellite in zip(block.tolist(), chosen.tolist(), strict=True):
+                yield from self._through_slot(slot, satellite)
 
+    def _nearest_at(self, time_s: NDArray[np.float64]) -> NDArray[np.intp]:
+        positions = self.orbits.positions_km(time_s[:, None])
+        slant = self.visibility.slant_km(self.station, positions)
+        if self.serving is not None:
+            slant[:, ~self.serving] = np.inf
+        if self.delays != "straight":
+            apart = np.linalg.norm(measured_km(positions - self.station.position_km, self.delays), axis=-1)
+            slant = np.where(np.isinf(slant), np.inf, apart)
+        best = np.argmin(slant, axis=1)
+        return np.where(np.isinf(np.take_along_axis(slant, best[:, None], axis=1)[:, 0]), NONE, best)
 
-def _through_slot(
-    step: int,
-    satellite: int,
-    station: Stations,
-    orbits: Orbits,
-    visibility: Visibility,
-    clock: Clock,
-    delays: Delays,
-    serving: Bools | None,
-) -> Iterator[tuple[int, int]]:
-    end = min(clock.next_reattach(step), clock.end_step)
-    yield step, satellite
-    while satellite != NONE:
-        gone = sets_at(step, end, satellite, station, orbits, visibility, clock)
-        if gone is None:
-            return
-        step = gone
-        now_s = np.array([clock.seconds(step)])
-        satellite = int(_nearest_at(now_s, station, orbits, visibility, delays, serving)[0])
+    def _through_slot(self, step: int, satellite: int) -> Iterator[tuple[int, int]]:
+        end = min(self.clock.next_reattach(step), self.clock.end_step)
         yield step, satellite
+        while satellite != NONE:
+            gone = self.sets_at(step, end, satellite)
+            if gone is None:
+                return
+            step = gone
+            satellite = int(self._nearest_at(np.array([self.clock.seconds(step)]))[0])
+            yield step, satellite
 
-
-def sets_at(
-    step: int,
-    end_step: int,
-    satellite: int,
-    station: Stations,
-    orbits: Orbits,
-    visibility: Visibility,
-    clock: Clock,
-) -> int | None:
-    """Return the first step in (step, end_step) at which the satellite is out of reach, or None."""
-    steps = np.arange(step + 1, end_step)
-    positions = orbits.positions_km(steps * clock.step_ms / 1000, np.full(len(steps), satellite))
-    reachable = np.isfinite(visibility.slant_km(station, positions))
-    return None if reachable.all() else int(steps[np.argmin(reachable)])
+    def sets_at(self, step: int, end_step: int, satellite: int) -> int | None:
+        """Return the first step in (step, end_step) at which the satellite is out of reach, or None."""
+        steps = np.arange(step + 1, end_step)
+        positions = self.orbits.positions_km(
+            steps * self.clock.step_ms / 1000, np.full(len(steps), satellite)
+        )
+        reachable = np.isfinite(self.visibility.slant_km(self.station, positions))
+        return None if reachable.all() else int(steps[np.argmin(reachable)])
 
 
 def holds(

@@ -80,6 +80,8 @@ class Builder:
             route_steps=spec.route_steps,
             reattach_phase_steps=spec.reattach_phase_steps,
         )
+        here = self.orbits, self.visibility, self.clock, spec.delays, self.serving
+        self._ends = [attachment.Nearest(self.network.stations[side], *here) for side in (0, 1)]
         self._apart_steps = 0
 
     def blocks(self) -> Iterator[Block]:
@@ -121,12 +123,8 @@ class Builder:
         )
 
     def _why_never(self) -> str:
-        for index, site in enumerate(self.users):
-            station = self.network.stations[index]
-            choices = attachment.nearest(
-                station, self.orbits, self.visibility, self.clock, serving=self.serving
-            )
-            if all(satellite == attachment.NONE for _, satellite in choices):
+        for site, end in zip(self.users, self._ends, strict=True):
+            if all(satellite == attachment.NONE for _, satellite in end.choices()):
                 return (
                     f"{self.spec.name}: {site.name} ({site.lat_deg:g}, {site.lon_deg:g}) "
                     f"never sees a satellite of {self.spec.constellation}"
@@ -147,21 +145,11 @@ class Builder:
         return serving
 
     def _nearest(self) -> Iterator[Hold]:
-        ends = [
-            attachment.nearest(
-                self.network.stations[index],
-                self.orbits,
-                self.visibility,
-                self.clock,
-                self.spec.delays,
-                self.serving,
-            )
-            for index in (0, 1)
-        ]
+        ingress, egress = (end.choices() for end in self._ends)
         shell = np.full(self.orbits.count, attachment.NONE)
         for number, mesh in enumerate(self.network.meshes):
             shell[mesh] = number
-        for hold in attachment.holds(ends[0], ends[1], self.clock.end_step):
+        for hold in attachment.holds(ingress, egress, self.clock.end_step):
             satellites = [hold.ingress, hold.egress]
             if attachment.NONE not in satellites:
                 shells = shell[satellites]
@@ -178,11 +166,8 @@ class Builder:
             ends = (attachment.NONE, attachment.NONE) if last is None else (last[1], last[-2])
             if last is not None:
                 # When either end loses its satellite, both choose again.
-                for side, satellite in enumerate(ends):
-                    station = self.network.stations[side]
-                    gone = attachment.sets_at(
-                        step, end, satellite, station, self.orbits, self.visibility, clock
-                    )
+                for side, satellite in zip(self._ends, ends, strict=True):
+                    gone = side.sets_at(step, end, satellite)
                     end = end if gone is None else gone
             yield Hold(step, end, *ends, last)
             step = end

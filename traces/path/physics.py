@@ -20,6 +20,9 @@ from leogym.traces.path.spec import UNNAMED
 FROZEN_S = 2.0
 """Satellites move at 7 km/s, so a delay that is constant for this long has a leg that was not updated."""
 
+Broken = Iterator[tuple[NDArray[np.bool_], str, str]]
+"""The rows that break a rule, the field and the rule."""
+
 _ROUNDING_NS = 1
 _GRID_TOLERANCE_NS = 1_000_000
 _MAX_S = 4e9
@@ -88,10 +91,7 @@ def floor_ns(data: TraceMetadata) -> tuple[int, str] | None:
             return None
         limit_ns = math.floor(2 * data.altitude_km / LIGHT_KM_PER_S * 1e9) - _ROUNDING_NS
         return limit_ns, f"up to a satellite at {data.altitude_km:g} km and down"
-    sites = [
-        ground.Site(name=place.name, lat_deg=place.lat_deg, lon_deg=place.lon_deg)
-        for place in (data.origin, data.to)
-    ]
+    sites = [ground.Site(**dict(place)) for place in (data.origin, data.to)]
     start, end = ground.stations(sites).position_km
     if data.altitude_km is None:
         km, reason = float(np.linalg.norm(end - start)), "the straight line between the sites"
@@ -116,7 +116,7 @@ def _over_altitude_km(start: NDArray[np.float64], end: NDArray[np.float64], alti
 def check(trace: leosim.PathTrace, source: str) -> list[Violation]:
     """Return the rules that ``trace`` breaks, ordered by row; raise InputError if its metadata is invalid."""
     data = metadata(trace, source)
-    rules: list[Callable[[leosim.PathTrace, TraceMetadata], Iterator[tuple[NDArray[np.bool_], str, str]]]] = [
+    rules: list[Callable[[leosim.PathTrace, TraceMetadata], Broken]] = [
         _faulty,
         _light,
         _first_in_first_out,
@@ -159,14 +159,14 @@ def _ways(trace: leosim.PathTrace) -> tuple[_Way, ...]:
     )
 
 
-def _faulty(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+def _faulty(trace: leosim.PathTrace, data: TraceMetadata) -> Broken:
     if data.delays == FLAT:
         # The delay is the sum of all legs and does not show the fault, so go by the metadata.
         rule = f"faulty by choice: built with --delays {FLAT}, whose legs to the ground lose the z axis"
         yield np.arange(len(trace.time_ns)) == 0, _ways(trace)[0].delay_field, rule
 
 
-def _light(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+def _light(trace: leosim.PathTrace, data: TraceMetadata) -> Broken:
     floor = floor_ns(data)
     if floor is not None:
         limit_ns, reason = floor
@@ -175,16 +175,14 @@ def _light(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArr
             yield way.delay_ns < limit_ns, way.delay_field, rule
 
 
-def _first_in_first_out(
-    trace: leosim.PathTrace, data: TraceMetadata
-) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+def _first_in_first_out(trace: leosim.PathTrace, data: TraceMetadata) -> Broken:
     rule = "falls faster than time runs: a later packet would overtake an earlier one"
     for way in _ways(trace):
         arrival_ns = trace.time_ns.astype(np.int64) + way.delay_ns
         yield np.concatenate([[False], np.diff(arrival_ns) < 0]), way.delay_field, rule
 
 
-def _handovers(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+def _handovers(trace: leosim.PathTrace, data: TraceMetadata) -> Broken:
     event = np.array(trace.event, dtype=object)
     hard, none = event == "hard_handover", event == ""
     ways, path_id = _ways(trace), trace.path_id
@@ -213,7 +211,7 @@ def _handovers(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[N
         yield hard & off_grid & ~announced, "time_s", rule
 
 
-def _outages(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+def _outages(trace: leosim.PathTrace, data: TraceMetadata) -> Broken:
     """Check outages of hard handovers, which take three times the length of the old and new user links."""
     if data.altitude_km is None:
         return
@@ -236,7 +234,7 @@ def _outages(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDA
         yield hard & ~connected & (ends_ns - time_ns < least_ns), way.connected_field, rule
 
 
-def _frozen(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+def _frozen(trace: leosim.PathTrace, data: TraceMetadata) -> Broken:
     if data.constellation is None:
         return
     time_ns = trace.time_ns.astype(np.int64)

@@ -250,7 +250,8 @@ def test_a_satellite_that_sets_is_replaced_at_once():
     spec = _spec(duration_s=2000.0, reattach_s=600.0)
     builder = Builder(spec)
     station = builder.network.stations[0]
-    choices = list(attachment.nearest(station, builder.orbits, builder.visibility, builder.clock))
+    site = attachment.Nearest(station, builder.orbits, builder.visibility, builder.clock)
+    choices = list(site.choices())
     off_grid = [step for step, _ in choices if step % 6000]
     assert off_grid
     for step in off_grid:

@@ -48,10 +48,7 @@ def sites(data: physics.TraceMetadata) -> list[ground.Site]:
     """Return the two sites in a trace's metadata, or an empty list."""
     if data.origin is None or data.to is None:
         return []
-    return [
-        ground.Site(name=place.name, lat_deg=place.lat_deg, lon_deg=place.lon_deg)
-        for place in (data.origin, data.to)
-    ]
+    return [ground.Site(**dict(place)) for place in (data.origin, data.to)]
 
 
 def connected_share(trace: leosim.PathTrace) -> float:
