@@ -11,17 +11,7 @@ DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write ``data`` to ``path``. A reader sees the old file or the new one, never a partial one."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError:  # a partial file would take up the space left on a full disk
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
+    write_together(path.parent, {path.name: data})
 
 
 def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -35,7 +25,7 @@ def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
                 os.fsync(file.fileno())
         for name, temporary in temporaries.items():
             os.replace(temporary, folder / name)
-    except OSError:
+    except OSError:  # partial files would take up the space left on a full disk
         for temporary in temporaries.values():
             temporary.unlink(missing_ok=True)
         raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -38,19 +39,16 @@ def _ordered(pair: tuple[Any, Any]) -> tuple[Any, Any]:
     return pair
 
 
+T = TypeVar("T")
+Span = Annotated[tuple[T, T], BeforeValidator(_pair), AfterValidator(_ordered)]
 PositiveDelay = Annotated[float, Range(gt=0, le=1e7)]
 PacketRate = Annotated[float, Range(ge=1e-3, le=1e8)]
 QueueBdp = Annotated[float, Range(gt=0, lt=1e6)]
 Exponent = Annotated[float, Range(ge=0, le=40)]
-Rates = Annotated[tuple[Rate, Rate], BeforeValidator(_pair), AfterValidator(_ordered)]
-Delays = Annotated[tuple[PositiveDelay, PositiveDelay], BeforeValidator(_pair), AfterValidator(_ordered)]
-ExtraDelays = Annotated[tuple[Delay, Delay], BeforeValidator(_pair), AfterValidator(_ordered)]
-QueueBdps = Annotated[tuple[QueueBdp, QueueBdp], BeforeValidator(_pair), AfterValidator(_ordered)]
 Count = Annotated[int, Range(ge=1, le=1000)]
 BurstSizes = Annotated[
     tuple[Annotated[int, Range(ge=0, lt=2**32)], ...], BeforeValidator(_sequence), Field(min_length=1)
 ]
-CountRange = Annotated[tuple[Count, Count], BeforeValidator(_pair), AfterValidator(_ordered)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_sequence), Field(min_length=1)]
 
 
@@ -59,7 +57,7 @@ class FlowMix(Strict):
 
     duration_s: Duration = 30.0
     """Length of an episode."""
-    flows: CountRange = (1, 1)
+    flows: Span[Count] = (1, 1)
     """Number of flows, uniform."""
     learning_flows: Count | None = None
     """Number of learning flows, picked at random; default: all."""
@@ -93,13 +91,13 @@ class AstraeaSampling(FlowMix):
     """
 
     sampler: Literal["astraea"] = "astraea"
-    flows: CountRange = (2, 5)
+    flows: Span[Count] = (2, 5)
     """Number of flows, uniform."""
-    rate_mbps: Rates = (40.0, 160.0)
+    rate_mbps: Span[Rate] = (40.0, 160.0)
     """Rate of the link, uniform."""
-    base_rtt_ms: Delays = (10.0, 140.0)
+    base_rtt_ms: Span[PositiveDelay] = (10.0, 140.0)
     """Smallest base RTT among the flows; its range also bounds the largest."""
-    queue_bdp: QueueBdps = (0.1, 16.0)
+    queue_bdp: Span[QueueBdp] = (0.1, 16.0)
     """Queue size in bandwidth-delay products, log-uniform."""
     unequal_rtt_probability: Probability = 0.5
     """Share of episodes in which each flow draws its own base RTT, uniform up to the range's upper end."""
@@ -115,15 +113,15 @@ class LeoSampling(FlowMix):
     sampler: Literal["leo"] = "leo"
     duration_s: Duration = 60.0
     """Length of an episode."""
-    flows: CountRange = (1, 3)
+    flows: Span[Count] = (1, 3)
     """Number of flows, uniform."""
     paths: Names = ("sd-ny-isl", "sd-ny-bp", "ny-ldn-isl")
     """Named paths or path trace files; each episode draws one."""
-    rate_mbps: Rates = (40.0, 160.0)
+    rate_mbps: Span[Rate] = (40.0, 160.0)
     """Rate of the path, uniform; replaces the trace's capacity."""
-    queue_bdp: QueueBdps = (0.5, 4.0)
+    queue_bdp: Span[QueueBdp] = (0.5, 4.0)
     """Queue size in bandwidth-delay products, log-uniform."""
-    extra_delay_ms: ExtraDelays = (0.0, 0.0)
+    extra_delay_ms: Span[Delay] = (0.0, 0.0)
     """Extra one-way access delay of each flow, uniform."""
     loss: Probability = 0.0
     """Random loss per packet, on top of the trace's."""
@@ -140,21 +138,13 @@ class AuroraSampling(FlowMix):
     sampler: Literal["aurora"] = "aurora"
     duration_rtts: Annotated[float, Range(gt=0, le=1e5)] = 200.0
     """Length of an episode in base RTTs; replaces ``duration_s``."""
-    rate_packets_per_s: Annotated[
-        tuple[PacketRate, PacketRate], BeforeValidator(_pair), AfterValidator(_ordered)
-    ] = (100.0, 500.0)
+    rate_packets_per_s: Span[PacketRate] = (100.0, 500.0)
     """Rate of the link in packets of 1,500 bytes per second, uniform."""
-    delay_ms: Delays = (50.0, 500.0)
+    delay_ms: Span[PositiveDelay] = (50.0, 500.0)
     """One-way delay of the link, uniform."""
-    queue_exponent: Annotated[tuple[Exponent, Exponent], BeforeValidator(_pair), AfterValidator(_ordered)] = (
-        0.0,
-        8.0,
-    )
+    queue_exponent: Span[Exponent] = (0.0, 8.0)
     """Exponent u of the queue's size, uniform: 1 + floor(e^u) packets."""
-    loss: Annotated[tuple[Probability, Probability], BeforeValidator(_pair), AfterValidator(_ordered)] = (
-        0.0,
-        0.05,
-    )
+    loss: Span[Probability] = (0.0, 0.05)
     """Random loss per packet, uniform."""
 
 
@@ -172,16 +162,13 @@ class TraceSampling(FlowMix):
     """Traces of each preset."""
     rate_mbps: Annotated[tuple[Rate, Rate] | None, BeforeValidator(_pair)] = None
     """Replaces the trace's capacity; uniform."""
-    queue_packets: CountRange = (50, 1000)
+    queue_packets: Span[Count] = (50, 1000)
     """Queue size in packets, log-uniform."""
     queue_kind: Literal["droptail", "head_drop"] = "droptail"
     """What a full queue drops: the packet that arrives, or the oldest one, as at a Starlink terminal."""
-    extra_delay_ms: ExtraDelays = (0.0, 0.0)
+    extra_delay_ms: Span[Delay] = (0.0, 0.0)
     """Extra one-way access delay of each flow, uniform."""
-    loss: Annotated[tuple[Probability, Probability], BeforeValidator(_pair), AfterValidator(_ordered)] = (
-        0.0,
-        0.0,
-    )
+    loss: Span[Probability] = (0.0, 0.0)
     """Random loss per packet on top of the trace's, uniform."""
 
 
@@ -263,26 +250,24 @@ _SAMPLERS: dict[str, type[Ranges]] = {
 }
 
 
+def _for_each(ranges: Ranges, change: Callable[[Any], Ranges]) -> Ranges:
+    """Return ``ranges`` with ``change`` made to them, or to each part of a mixture."""
+    if not isinstance(ranges, MixtureSampling):
+        return change(ranges)
+    parts = [part.model_copy(update={"scenarios": change(part.scenarios)}) for part in ranges.parts]
+    return ranges.model_copy(update={"parts": parts})
+
+
 def with_learning_flows(ranges: Ranges, count: int) -> Ranges:
     """Return ``ranges`` with ``count`` learning flows in each scenario; the others are background flows."""
-    if isinstance(ranges, MixtureSampling):
-        parts = [
-            part.model_copy(update={"scenarios": with_learning_flows(part.scenarios, count)})
-            for part in ranges.parts
-        ]
-        return ranges.model_copy(update={"parts": parts})
-    return ranges.model_copy(update={"learning_flows": count})
+    return _for_each(ranges, lambda each: each.model_copy(update={"learning_flows": count}))
 
 
 def with_one_learning_flow(ranges: Ranges) -> Ranges:
     """Return ``ranges`` with one learning flow in each scenario, unless they set ``learning_flows``."""
-    if isinstance(ranges, MixtureSampling):
-        parts = [
-            part.model_copy(update={"scenarios": with_one_learning_flow(part.scenarios)})
-            for part in ranges.parts
-        ]
-        return ranges.model_copy(update={"parts": parts})
-    return ranges if ranges.learning_flows is not None else with_learning_flows(ranges, 1)
+    return _for_each(
+        ranges, lambda each: each if each.learning_flows is not None else with_learning_flows(each, 1)
+    )
 
 
 def names() -> list[str]:
