@@ -8,8 +8,10 @@ import sys
 import pytest
 
 from leogym.kernel_bridge.shell import missing, program
+from leogym.traces.capacity.columns import COLUMNS
 from tests.support import udp_server
 from tests.support.lateness import Lateness
+from tests.support.scenarios import path_trace
 
 LIMIT_S = 60
 """Only guards against hangs."""
@@ -112,25 +114,14 @@ def foretold(arrivals, rows, period):
     return expected
 
 
-def written(path, version, columns, rows):
-    """Write a path trace."""
-    lines = ["# " + json.dumps({"format": "leogym-path-trace", "version": version}), columns, *rows]
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
 def test_every_packet_leaves_at_the_nanosecond_that_the_trace_and_the_packets_before_it_ask_for(tmp_path):
     # The delay halves, which must not reorder; then an outage, then another delay; replay wraps at 400 ms.
     rows = [(0, 40, 1), (100, 20, 1), (200, 20, 0), (240, 60, 1), (400, 0, 1)]
-    trace = written(
-        tmp_path / "trace.csv",
-        1,
-        "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event",
-        [
-            f"{at / 1000},{delay or 1},100,100,0,{up},0,{'' if up else 'hard_handover'}"
-            for at, delay, up in rows
-        ],
+    lines = (
+        f"{at / 1000},{delay or 1},100,100,0,{up},0,{'' if up else 'hard_handover'}" for at, delay, up in rows
     )
+    trace = tmp_path / "trace.csv"
+    trace.write_text(path_trace(*lines))
     came_through, lines, report = downloaded(tmp_path, [trace], count=900, payload=1472, gap_us=1000)
 
     arrivals = [(at, int(size)) for at, kind, (size, *_) in events(lines, "d") if kind == "+"]
@@ -146,18 +137,13 @@ def test_every_packet_leaves_at_the_nanosecond_that_the_trace_and_the_packets_be
 def test_each_direction_has_the_delay_and_the_outages_that_the_trace_gives_it(tmp_path):
     up = [(0, 70, 1), (100, 60, 1), (200, 50, 1)]
     down = [(0, 12, 1), (100, 12, 0), (200, 25, 1)]
-    trace = written(
-        tmp_path / "trace.csv",
-        2,
-        "time_s,up_delay_ms,down_delay_ms,uplink_mbps,downlink_mbps,up_loss,down_loss,"
-        "up_connected,down_connected,path_id,event",
-        [
-            f"{at / 1000},{there},{back},100,100,0,0,1,{connected},0,{'' if connected else 'hard_handover'}"
-            for (at, there, _), (_, back, connected) in zip(
-                [*up, (400, 50, 1)], [*down, (400, 25, 1)], strict=True
-            )
-        ],
+    ends = zip([*up, (400, 50, 1)], [*down, (400, 25, 1)], strict=True)
+    lines = (
+        f"{at / 1000},{there},{back},100,100,0,0,1,{connected},0,{'' if connected else 'hard_handover'}"
+        for (at, there, _), (_, back, connected) in ends
     )
+    trace = tmp_path / "trace.csv"
+    trace.write_text(path_trace(*lines, columns=COLUMNS, version=2))
     came_through, lines, report = downloaded(tmp_path, [trace], count=500, payload=1472, gap_us=1000)
     for way, rows in (("u", up), ("d", down)):
         arrivals = [(at, int(size)) for at, kind, (size, *_) in events(lines, way) if kind == "+"]

@@ -52,6 +52,23 @@ def line(time_ns: int, up: Cells, down: Cells, path_id: int, event: str) -> str:
     )
 
 
+def plain_lines(
+    time_ns: NDArray[np.int64],
+    delay_ns: NDArray[np.int64],
+    connected: NDArray[np.bool_],
+    path_id: NDArray[np.int64],
+    event: list[str],
+    capacity_mbps: float,
+) -> str:
+    """Return rows that are alike both ways, of one capacity and without loss, as lines."""
+    capacity = f"{capacity_mbps:.12g}"
+    columns = (column.tolist() for column in (time_ns, delay_ns, connected, path_id))
+    return "".join(
+        line(at_ns, (way := (late_ns, capacity, "0", is_up)), way, path, kind)
+        for at_ns, late_ns, is_up, path, kind in zip(*columns, event, strict=True)
+    )
+
+
 def decimal(value: int, places: int) -> str:
     """Return ``value`` / 10 ** ``places`` exactly, without trailing zeros."""
     whole, fraction = divmod(value, 10**places)

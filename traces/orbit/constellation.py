@@ -19,13 +19,12 @@ from leogym.common.errors import InputError, one_line
 from leogym.common.nearest import suggest_names
 from leogym.common.strict import Range, Strict
 from leogym.traces.orbit import catalogue, flown
-from leogym.traces.orbit.earth import EARTH_MU_KM3_PER_S2, EARTH_RADIUS_KM, J2000
+from leogym.traces.orbit.earth import EARTH_MU_KM3_PER_S2, EARTH_RADIUS_KM, J2000, JULIAN_YEAR_S
 from leogym.traces.orbit.elements import Catalogue, MeanElements
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "constellations"
 Floats = NDArray[np.float64]
 
-_JULIAN_YEAR_S = 365.25 * 86_400
 _TLE_ECCENTRICITY = 1e-7  # the smallest above 0 that two-line elements can state
 _TLE_DECIMALS = 4  # decimals of angles in degrees
 _MOST_SATELLITES = 100_000
@@ -228,7 +227,7 @@ class Constellation(Strict):
             return flown.columns(self._catalogue.satellites, epoch)
         elements = self.elements
         columns = np.zeros((len(elements.radius_km), 8))
-        columns[:, 0] = (epoch - J2000).total_seconds() / _JULIAN_YEAR_S
+        columns[:, 0] = (epoch - J2000).total_seconds() / JULIAN_YEAR_S
         for column, angle in (
             (1, elements.inclination_rad),
             (2, elements.node_rad),

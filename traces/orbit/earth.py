@@ -3,6 +3,9 @@
 import math
 from datetime import UTC, datetime
 
+import numpy as np
+from numpy.typing import NDArray
+
 LIGHT_KM_PER_S = 299_792.458  # speed of light in vacuum, exact by definition
 
 EARTH_RADIUS_KM = 6_378.135
@@ -16,6 +19,12 @@ SIDEREAL_RATE_RAD_PER_S = 2 * math.pi * 1.002_737_909_350_795 / 86_400
 """The Earth's rotation against the stars (IAU 1982)."""
 
 J2000 = datetime(2000, 1, 1, 12, tzinfo=UTC)
+JULIAN_YEAR_S = 365.25 * 86_400
+
+
+def light_ns(km: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the time of light over ``km``, rounded up: no delay is below the straight line's."""
+    return np.ceil(km / LIGHT_KM_PER_S * 1e9).astype(np.int64)
 
 
 def sidereal_angle_rad(instant: datetime) -> float:

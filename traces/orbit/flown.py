@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.common.errors import InputError, printable
-from leogym.traces.orbit.earth import EARTH_RADIUS_KM, J2000
+from leogym.traces.orbit.earth import EARTH_RADIUS_KM, J2000, JULIAN_YEAR_S
 from leogym.traces.orbit.elements import Catalogue, MeanElements
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,6 @@ _NAMES_SHOWN = 10
 _SAME_PLACE_DEG = 5.0
 """Elements of one satellite and one epoch differ by less, those of two satellites by more."""
 _SAMPLES = 24  # times in a revolution, at which heights are checked
-_JULIAN_YEAR_S = 365.25 * 86_400
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def columns(satellites: list[MeanElements], epoch: datetime) -> tuple[Floats, Fl
     """Return `leosim.Sgp4`'s columns, (satellites, 8), and the minutes from own epochs to ``epoch``."""
     rows = [
         (
-            (own.epoch - J2000).total_seconds() / _JULIAN_YEAR_S,
+            (own.epoch - J2000).total_seconds() / JULIAN_YEAR_S,
             own.inclination_rad,
             own.node_rad,
             own.eccentricity,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.traces.orbit.earth import LIGHT_KM_PER_S
+from leogym.traces.orbit.earth import light_ns
 from leogym.traces.path.clock import Clock
 from leogym.traces.path.handover import Segment
 from leogym.traces.path.network import Network
@@ -24,7 +24,7 @@ class Block:
     """Rows of a path with the same chain of nodes. All arrays have shape (rows,)."""
 
     time_ns: Ints
-    delay_ns: Ints  # one way, rounded up: a printed delay is never below the straight line's
+    delay_ns: Ints  # one way
     connected: NDArray[np.bool_]
     path_id: int
     event: str  # the event of the first row; the other rows have none
@@ -74,7 +74,7 @@ class _Rows:
         """Set the delay before ``segment`` to that of its first row."""
         self.started = True
         legs_km = self._legs_km(segment.chain, np.array([segment.first_step * self._step_ns]))
-        self._delay_ns = int(_delay_ns(legs_km)[0])
+        self._delay_ns = int(light_ns(legs_km.sum(axis=1))[0])
 
     def add(self, segment: Segment) -> Block:
         """Return the rows of the next segment."""
@@ -94,7 +94,7 @@ class _Rows:
             delay_ns = np.full(len(time_ns), self._delay_ns)
             connected = np.zeros(len(time_ns), dtype=bool)
         else:
-            delay_ns = _delay_ns(leg_km)
+            delay_ns = light_ns(leg_km.sum(axis=1))
             connected = time_ns >= self._down_until_ns
         time_ns -= origin_ns
         # The path is first in, first out, so arrival times never fall.
@@ -117,7 +117,3 @@ class _Rows:
         if chain is None:
             return np.empty((len(time_ns), 0))
         return self._network.legs_km(chain, time_ns / 1e9)
-
-
-def _delay_ns(leg_km: NDArray[np.float64]) -> Ints:
-    return np.ceil(leg_km.sum(axis=1) / LIGHT_KM_PER_S * 1e9).astype(np.int64)

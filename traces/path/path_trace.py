@@ -12,11 +12,10 @@ import numpy as np
 
 from leogym.common import digests
 from leogym.common.errors import InputError
-from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, line
+from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, plain_lines
 from leogym.traces.orbit import constellation
 from leogym.traces.orbit.earth import LIGHT_KM_PER_S
 from leogym.traces.orbit.flown import iso
-from leogym.traces.orbit.ground import Site
 from leogym.traces.path import handover
 from leogym.traces.path.announcement import ReportError
 from leogym.traces.path.build import Builder, on_stderr
@@ -92,10 +91,6 @@ class Summary:
         )
 
 
-def _site(site: Site) -> dict[str, Any]:
-    return {"name": site.name, "lat_deg": site.lat_deg, "lon_deg": site.lon_deg}
-
-
 def metadata(builder: Builder, summary: Summary, conditions: Conditions | None = None) -> dict[str, Any]:
     """Return the metadata of a trace. It does not depend on when or where the trace is built."""
     spec, clock = builder.spec, builder.clock
@@ -103,8 +98,8 @@ def metadata(builder: Builder, summary: Summary, conditions: Conditions | None =
         "format": FORMAT,
         "version": VERSION,
         "name": spec.name,
-        "from": _site(spec.from_site),
-        "to": _site(spec.to_site),
+        "from": spec.from_site.model_dump(),
+        "to": spec.to_site.model_dump(),
         "constellation": builder.constellation.name,
         "constellation_source": builder.constellation.source,
         "orbits": "SGP4" if builder.constellation.sgp4 else "circular two-body",
@@ -164,16 +159,10 @@ def require_elements(stated: Any, spec: PathSpec) -> None:
 
 def rows_text(block: Block, capacity_mbps: float) -> str:
     """Return the CSV lines of a block."""
-    capacity = f"{capacity_mbps:.12g}"
-    lines, event = [], block.event
-    for time_ns, delay_ns, connected in zip(
-        block.time_ns.tolist(), block.delay_ns.tolist(), block.connected.tolist(), strict=True
-    ):
-        # Light takes the same time both ways.
-        way = delay_ns, capacity, "0", connected
-        lines.append(line(time_ns, way, way, block.path_id, event))
-        event = ""
-    return "".join(lines)
+    rows = len(block.time_ns)
+    events = [block.event, *[""] * (rows - 1)]
+    path_id = np.full(rows, block.path_id)
+    return plain_lines(block.time_ns, block.delay_ns, block.connected, path_id, events, capacity_mbps)
 
 
 def write(
@@ -184,7 +173,7 @@ def write(
 ) -> Summary:
     """Build a path and write it to ``out`` atomically.
 
-    Rows first go to a temporary file, because the metadata in the first line depends on them. ``told`` is
+    Rows first go to a temporary file, because the metadata in the first line depends on them. ``advance`` is
     called with the seconds of the path that were just built, ``noted`` as by `Builder`.
 
     Raises:

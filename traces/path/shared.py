@@ -12,7 +12,7 @@ from leogym.common import yaml_text
 from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 from leogym.common.output_file import write_file
-from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, line
+from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, plain_lines
 from leogym.traces.orbit import ground, places
 from leogym.traces.orbit.flown import iso
 from leogym.traces.path import command, named_paths
@@ -279,15 +279,8 @@ def trace_text(wanted: Pairs, link: str, stretch: Stretch) -> str:
         "command": command_line(wanted),
         "provenance": "computed by LeoGym: a stretch of two paths that share links (traces/README.md)",
     }
-    capacity = f"{spec.capacity_mbps:.12g}"
-    columns = (stretch.time_ns, stretch.delay_ns, stretch.connected, stretch.path_id)
-    rows = (
-        line(time_ns, (way := (delay_ns, capacity, "0", connected)), way, path_id, event)
-        for time_ns, delay_ns, connected, path_id, event in zip(
-            *(column.tolist() for column in columns), stretch.event, strict=True
-        )
-    )
-    return f"# {json.dumps(about)}\n{COLUMNS}\n{''.join(rows)}"
+    columns = stretch.time_ns, stretch.delay_ns, stretch.connected, stretch.path_id, stretch.event
+    return f"# {json.dumps(about)}\n{COLUMNS}\n{plain_lines(*columns, spec.capacity_mbps)}"
 
 
 def write(wanted: Pairs, folder: Path, scheme: str) -> Sharing:

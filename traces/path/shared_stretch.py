@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.traces.orbit.earth import LIGHT_KM_PER_S
+from leogym.traces.orbit.earth import light_ns
 from leogym.traces.path import handover
 from leogym.traces.path.build import Builder, on_stderr
 from leogym.traces.path.path import Block
@@ -119,7 +119,7 @@ def split(specs: tuple[PathSpec, PathSpec]) -> Sharing:
             positions = network.chain_positions_km(span.nodes, seconds)
             length_km[rows] = np.linalg.norm(np.diff(positions, axis=1), axis=2).sum(axis=1)
     end_ns = spans[-1].end_ns
-    shared_ns = _light_ns(length_km)
+    shared_ns = light_ns(length_km)
     used = np.array([bool(span.nodes) for span in spans])[span_of]
     shared = _held(grid_ns, shared_ns, used, np.ones(len(used), dtype=bool), span_of, {}, end_ns)
     sides = tuple(
@@ -158,7 +158,7 @@ def _side(spec: PathSpec, blocks: list[Block], spans: list[Span], shared: Stretc
     near, far = _handovers(rows)
     connected = np.concatenate([block.connected for block in rows])
 
-    up_ns = _fifo(time_ns, _fill(_light_ns(up_km), reachable))
+    up_ns = _fifo(time_ns, _fill(light_ns(up_km), reachable))
     up = _rows(time_ns, up_ns, reachable & (connected | ~near), satellite, events, end_ns)
 
     span_of = np.searchsorted([span.start_ns for span in spans], time_ns, side="right") - 1
@@ -198,10 +198,6 @@ def _handovers(blocks: list[Block]) -> tuple[NDArray[np.bool_], NDArray[np.bool_
 
 def _first_leg_km(block: Block) -> NDArray[np.float64]:
     return np.zeros(len(block.time_ns)) if block.chain is None else block.leg_km[:, 0]
-
-
-def _light_ns(km: NDArray[np.float64]) -> Ints:
-    return np.ceil(km / LIGHT_KM_PER_S * 1e9).astype(np.int64)
 
 
 def _fill(values: Ints, valid: NDArray[np.bool_]) -> Ints:
