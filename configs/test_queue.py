@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from leogym.configs.queue import KNOBS, Queue
-from leogym.configs.scenario import parse
+from tests.support.scenarios import one_link
 
 VALUES: dict[str, Any] = {
     "target_ms": 10.0,
@@ -33,9 +33,7 @@ VALUES: dict[str, Any] = {
 
 
 def scenario(queue: dict[str, Any]) -> str:
-    link = {"rate_mbps": 10.0, "delay_ms": 5.0, "queue": queue}
-    flow = {"scheme": "cubic", "route": ["a"]}
-    return parse({"duration_s": 0.2, "links": {"a": link}, "flows": [flow]}, "test").to_json()
+    return one_link(0.2, {"rate_mbps": 10.0, "delay_ms": 5.0, "queue": queue}, "cubic").to_json()
 
 
 @pytest.mark.parametrize("kind", KNOBS)

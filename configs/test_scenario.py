@@ -5,6 +5,7 @@ import pytest
 
 from leogym.common.errors import InputError
 from leogym.configs.scenario import parse
+from tests.support.scenarios import one_link, scenario
 
 ARRIVALS = {"rate_per_s": 10, "mean_bytes": 5000}
 
@@ -39,22 +40,20 @@ ARRIVALS = {"rate_per_s": 10, "mean_bytes": 5000}
     ],
 )
 def test_sources_that_contradict_themselves_are_refused(flow: dict[str, Any], rule: str) -> None:
-    link = {"rate_mbps": 10, "delay_ms": 5}
     with pytest.raises(InputError, match=rule):
-        parse({"duration_s": 1, "links": {"a": link}, "flows": [{**flow, "route": ["a"]}]}, "test")
+        scenario(1, {"a": {"rate_mbps": 10, "delay_ms": 5}}, {**flow, "route": ["a"]})
 
 
 @pytest.mark.parametrize(
     ("link", "rule"),
     [
-        ({"rate_mbps": 10, "delay_ms": 5, "burst_bytes": -1}, "links.a.burst_bytes"),
+        ({"rate_mbps": 10, "delay_ms": 5, "burst_bytes": -1}, "links.l.burst_bytes"),
         ({"trace": "sd-ny-bp", "burst_bytes": 1500}, "a link with a trace has no token bucket"),
     ],
 )
 def test_a_token_bucket_needs_a_link_whose_rate_is_constant(link: dict[str, Any], rule: str) -> None:
-    flow = {"scheme": "cubic", "route": ["a"]}
     with pytest.raises(InputError, match=rule):
-        parse({"duration_s": 1, "links": {"a": link}, "flows": [flow]}, "test")
+        one_link(1, link, "cubic")
 
 
 @pytest.mark.parametrize(
@@ -65,9 +64,8 @@ def test_a_token_bucket_needs_a_link_whose_rate_is_constant(link: dict[str, Any]
     ],
 )
 def test_an_outage_that_drops_the_queue_needs_a_trace_and_no_shaper(link: dict[str, Any], rule: str) -> None:
-    flow = {"scheme": "cubic", "route": ["a"]}
     with pytest.raises(InputError, match=rule):
-        parse({"duration_s": 1, "links": {"a": {**link, "outage": "drop"}}, "flows": [flow]}, "test")
+        one_link(1, {**link, "outage": "drop"}, "cubic")
 
 
 def there_and_back(link: dict[str, Any], flow: dict[str, Any], reroute: list[str]) -> dict[str, Any]:
@@ -105,10 +103,8 @@ def test_the_rules_of_the_way_back_are_named(
 
 
 def test_the_core_takes_the_way_back_and_names_its_link() -> None:
-    scenario = parse(
-        there_and_back({"reverse": {"rate_mbps": 2}}, {"direction": "backward"}, ["b", "a"]), "test"
-    )
-    (log,) = leosim.run([scenario.to_json()], {})
+    data = there_and_back({"reverse": {"rate_mbps": 2}}, {"direction": "backward"}, ["b", "a"])
+    (log,) = leosim.run([parse(data, "test").to_json()], {})
     assert log.link_names == ["a", "b", "a.reverse"]
     assert log.flows[0]["capacity_mbps"] == pytest.approx(2.0)
 
@@ -127,6 +123,5 @@ def test_the_core_takes_the_way_back_and_names_its_link() -> None:
 def test_prague_uses_accurate_ecn_unless_an_end_does_not_support_it(ecn: Any, marked: bool) -> None:
     link = {"rate_mbps": 10, "delay_ms": 5, "queue": {"kind": "codel", "ecn": True}}
     flow = {"scheme": "prague", "route": ["a"], "ecn": ecn}
-    scenario = parse({"duration_s": 3, "links": {"a": link}, "flows": [flow]}, "test")
-    (log,) = leosim.run([scenario.to_json()], {})
+    (log,) = leosim.run([scenario(3, {"a": link}, flow).to_json()], {})
     assert (log.links[0]["marked_packets"] > 0) is marked
