@@ -42,10 +42,7 @@ def held_out(folder: Path, episodes: int, scenarios: str | None = None, links: i
         raise InputError(f"held-out: --links: {links}: must be at least 0")
     settings = settings_of(folder, scenarios)
     policy_folder = folder if (folder / "policy.json").is_file() else folder / "policy"
-    try:
-        policy = leosim.Policy.load(str(policy_folder))
-    except leosim.InputError as error:
-        raise InputError(str(error)) from None
+    policy = leosim.Policy.load(str(policy_folder))
     if policy.spec != settings.spec:
         raise InputError(f"{policy_folder}: policy.json: agent: {policy.spec}, trained: {settings.spec}")
     earned: Earned = {**evaluate_policy(policy, settings, episodes)}

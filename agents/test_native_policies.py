@@ -1,17 +1,15 @@
 """An exported policy gives the same actions in ONNX Runtime and in the native runner."""
 
-import csv
 import json
-from pathlib import Path
 
 import leosim
 import numpy as np
 import onnxruntime
 import pytest
 
-from leogym.agents.training import registry
 from leogym.agents.training.run_folder import RunFolder
-from leogym.agents.training.settings import build
+from tests.support import training_runs
+from tests.support.training_runs import rows, settings_of
 
 TINY = {
     "orca": {
@@ -44,43 +42,36 @@ SCENARIO = {
 
 
 @pytest.fixture(scope="module", params=sorted(TINY))
-def trained(request, tmp_path_factory) -> tuple[str, Path, float]:
-    """Train for seconds; return agent, run folder and interval (ms)."""
-    scheme = registry.get(request.param)
-    settings = build(
-        scheme.settings,
-        "test",
-        {"agent": scheme.name, "track": "none", **TINY[scheme.name]},
-    )
-    run = RunFolder.create(tmp_path_factory.mktemp(scheme.name) / "run", settings.to_yaml(), {"seed": 1})
-    scheme.trainer(settings.engine)(settings, run)
-    return scheme.name, run.path, settings.interval_ms
+def trained(request, tmp_path_factory) -> tuple[str, RunFolder, float]:
+    """Train for seconds; return agent, run and interval (ms)."""
+    agent = request.param
+    settings = settings_of(agent, **TINY[agent])
+    run = training_runs.trained(settings, tmp_path_factory.mktemp(agent) / "run")
+    return agent, run, settings.interval_ms
 
 
 def test_a_run_of_seconds_leaves_rows_a_checkpoint_and_a_policy_for_its_own_specification(trained):
-    name, path, interval_ms = trained
-    with (path / "progress.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert int(rows[-1]["steps"]) >= 100
-    assert all(np.isfinite(float(row["reward"])) for row in rows)
-    assert (path / "checkpoints" / "latest").is_file()
-    policy = leosim.Policy.load(str(path / "policy"))
+    name, run, interval_ms = trained
+    assert int(rows(run)[-1]["steps"]) >= 100
+    assert all(np.isfinite(float(row["reward"])) for row in rows(run))
+    assert (run.checkpoints / "latest").is_file()
+    policy = leosim.Policy.load(str(run.policy))
     assert (policy.spec, policy.interval_ms) == (name, interval_ms)
 
 
 def test_onnx_runtime_and_the_native_runner_agree_on_every_action(trained):
-    _, path, _ = trained
-    policy = leosim.Policy.load(str(path / "policy"))
-    dim = json.loads((path / "policy" / "policy.json").read_text())["observation_dim"]
+    _, run, _ = trained
+    policy = leosim.Policy.load(str(run.policy))
+    dim = json.loads((run.policy / "policy.json").read_text())["observation_dim"]
     observations = np.random.default_rng(1).uniform(0, 2, (50, dim)).astype(np.float32)
-    session = onnxruntime.InferenceSession(path / "policy" / "policy.onnx")
+    session = onnxruntime.InferenceSession(run.policy / "policy.onnx")
     (expected,) = session.run(["action"], {"observation": observations})
     np.testing.assert_allclose(policy.act(observations), np.asarray(expected), atol=1e-5)
 
 
 def test_a_policy_that_acts_on_a_batch_from_python_does_what_the_simulator_does_with_it_alone(trained):
-    name, path, interval_ms = trained
-    policy = leosim.Policy.load(str(path / "policy"))
+    name, run, interval_ms = trained
+    policy = leosim.Policy.load(str(run.policy))
     batch = leosim.Batch(1, agent=name, reward=name, interval_ms=interval_ms)
     batch.reset(0, json.dumps(SCENARIO), {})
     steps = 0

@@ -74,20 +74,17 @@ class Simulations(Viewing, SteppedBatch):
         self._source = ScenarioSource(scenario, max_learning_flows, single=single)
         self._ends_s = np.zeros(size)
         self._scenarios: list[Scenario | None] = [None] * size
-        try:
-            super().__init__(
-                size,
-                self._source.max_learning_flows,
-                backend=backend,
-                threads=threads,
-                policies=policies or {},
-                agent=agent,
-                reward=reward,
-                interval_ms=interval_ms,
-                normalize_observations=normalize_observations,
-            )
-        except leosim.InputError as error:
-            raise InputError(str(error)) from None
+        super().__init__(
+            size,
+            self._source.max_learning_flows,
+            backend=backend,
+            threads=threads,
+            policies=policies or {},
+            agent=agent,
+            reward=reward,
+            interval_ms=interval_ms,
+            normalize_observations=normalize_observations,
+        )
         self._interval_ms = interval_ms
         self._frames: Frames | None = None
         self._set_views()
@@ -127,10 +124,7 @@ class Simulations(Viewing, SteppedBatch):
             self.replay(index, actions)
 
     def _begin(self, index: int, scenario: Scenario) -> None:
-        try:
-            super()._begin(index, scenario)
-        except leosim.InputError as error:
-            raise InputError(str(error)) from None
+        super()._begin(index, scenario)
         if not self.batch.active[index].any():
             raise InputError(f"{scenario.name}: flows: no learning flow runs for a whole monitor interval")
         self._ends_s[index] = scenario.duration_s

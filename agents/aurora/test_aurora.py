@@ -81,9 +81,7 @@ def test_the_ranges_are_those_of_the_released_simulator():
 
 def test_relative_rewards_are_an_increasing_affine_function_of_the_reward_on_each_path():
     # 3.6 Mbit/s are 300 packets/s, worth 3; 100 ms one way cost 0.2.
-    world = np.zeros((2, 12), np.float32)
-    world[:, 9], world[:, 11] = 100 / 500, 3.6 / 500
-    full = relative(np.array([3.0 - 0.2, 1.5 - 0.2], np.float32), world)
+    full = relative(np.array([3.0 - 0.2, 1.5 - 0.2], np.float32), np.array([[3.6, 200.0]] * 2))
     np.testing.assert_allclose(full, [1.0, 0.5], atol=1e-6)
 
 
@@ -92,9 +90,11 @@ def test_rewards_that_are_learned_from_are_relative_and_those_of_the_log_as_give
     environment = make_environment(settings, 0)
     environment.seed(1)
     environment.reset()
-    (worlds,) = environment.get_attr("global_states", [0])
     for _ in range(30):
         _, learned, _, _ = environment.step(np.zeros((3, 1), np.float32))
-        (given,) = environment.get_attr("unwrapped_rewards", [0])
-        np.testing.assert_allclose(learned, 0.5 * relative(given, worlds), rtol=1e-5)
-    assert np.ptp(given) > 0.1
+        (rewards,) = environment.get_attr("unwrapped_rewards", [0])
+        # The sampler's links are steady, and their RTT is twice their delay.
+        links = [scenario.links["bottleneck"] for scenario in environment.get_attr("scenario")]
+        paths = np.array([(link.rate_mbps, 2 * link.delay_ms) for link in links])
+        np.testing.assert_allclose(learned, 0.5 * relative(rewards, paths), rtol=1e-5)
+    assert np.ptp(rewards) > 0.1

@@ -1,4 +1,4 @@
-import csv
+import io
 import json
 from pathlib import Path
 
@@ -14,10 +14,9 @@ from leogym.agents.engines.sb3 import loop, ppo
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.stopping import Stop, Stopped
 from leogym.agents.training.test_stopping import Looks
-from leogym.common import digests
 from leogym.common.errors import InputError
-
-PROVENANCE = {"command": "a test"}
+from tests.support import training_runs
+from tests.support.training_runs import latest, rewrite, rows
 
 TINY = {
     "agent": "ppo",
@@ -33,22 +32,12 @@ TINY = {
 }
 
 
-def trained(
-    engine, name: str, path: Path, steps: int, resume: bool = False, stop: Stop | None = None, **changes
-) -> RunFolder:
-    settings = PpoSettings.model_validate({**TINY, "engine": name, "steps": steps, **changes})
-    if resume:
-        run = RunFolder.open(path, PROVENANCE)
-    else:
-        run = RunFolder.create(path, settings.to_yaml(), PROVENANCE)
-    run.stop = stop or run.stop
-    engine.train(settings, run)
-    return run
+def settings_of(steps: int, **changes) -> PpoSettings:
+    return PpoSettings.model_validate({**TINY, "engine": "sb3", "steps": steps, **changes})
 
 
-def rows(run: RunFolder) -> list[dict[str, str]]:
-    with (run.path / "progress.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+def trained(path: Path, steps: int, resume: bool = False, stop: Stop | None = None, **changes) -> RunFolder:
+    return training_runs.trained(settings_of(steps, **changes), path, resume=resume, stop=stop)
 
 
 def observations() -> np.ndarray:
@@ -73,18 +62,15 @@ def beginning(model) -> np.ndarray:
 
 
 def test_sb3_trains_checkpoints_exports_and_resumes(tmp_path):
-    run = trained(ppo, "sb3", tmp_path / "run", 64)
+    run = trained(tmp_path / "run", 64)
     assert [row["steps"] for row in rows(run)] == ["32", "64"]
     assert [folder.name for folder in run.kept_checkpoints()] == ["000000000064"]
-    settings = PpoSettings.model_validate({**TINY, "engine": "sb3", "steps": 64})
-    latest = run.latest_checkpoint()
-    assert latest is not None
-    model, state = ppo.load(latest, settings)
+    model, state = loop.load(ppo.ALGORITHM, latest(run), settings_of(64))
     assert state["steps"] == model.num_timesteps == 64
     np.testing.assert_allclose(exported(run), model.predict(observations(), deterministic=True)[0], atol=1e-5)
 
     before = exported(run)
-    run = trained(ppo, "sb3", tmp_path / "run", 128, resume=True)
+    run = trained(tmp_path / "run", 128, resume=True)
     assert [row["steps"] for row in rows(run)] == ["32", "64", "96", "128"]
     assert all(np.isfinite(float(row["reward"])) for row in rows(run))
     assert json.loads((run.path / "summary.json").read_text())["steps"] == 128
@@ -93,14 +79,14 @@ def test_sb3_trains_checkpoints_exports_and_resumes(tmp_path):
 
     # As after a kill between checkpoint and export: resume with nothing left to train.
     (run.policy / "policy.onnx").unlink()
-    run = trained(ppo, "sb3", tmp_path / "run", 128, resume=True)
+    run = trained(tmp_path / "run", 128, resume=True)
     assert len(rows(run)) == 4
     np.testing.assert_array_equal(exported(run), after)
 
 
 def test_sb3_repeats_itself_with_the_same_seed(tmp_path):
     first, second, other = (
-        exported(trained(ppo, "sb3", tmp_path / name, 64, seed=seed))
+        exported(trained(tmp_path / name, 64, seed=seed))
         for name, seed in (("one", 1), ("again", 1), ("other", 2))
     )
     np.testing.assert_array_equal(first, second)
@@ -108,25 +94,25 @@ def test_sb3_repeats_itself_with_the_same_seed(tmp_path):
 
 
 def test_sb3_resumes_and_repeats_itself_to_the_byte_with_two_processes(tmp_path):
-    whole = trained(ppo, "sb3", tmp_path / "whole", 128, workers=2)
+    whole = trained(tmp_path / "whole", 128, workers=2)
     # A rollout is 16 intervals of 2 simulations in each process.
     assert [row["steps"] for row in rows(whole)] == ["64", "128"]
     assert json.loads((whole.path / "summary.json").read_text())["steps"] == 128
 
     with pytest.raises(Stopped):
-        trained(ppo, "sb3", tmp_path / "parts", 128, workers=2, stop=Looks(2))
-    parts = trained(ppo, "sb3", tmp_path / "parts", 128, resume=True, workers=2)
+        trained(tmp_path / "parts", 128, workers=2, stop=Looks(2))
+    parts = trained(tmp_path / "parts", 128, resume=True, workers=2)
     np.testing.assert_array_equal(exported(parts), exported(whole))
     assert [{**row, "wall_s": ""} for row in rows(parts)] == [{**row, "wall_s": ""} for row in rows(whole)]
 
 
 @pytest.mark.parametrize("resumed", [False, True])
 def test_every_process_has_the_same_weights_and_draws_other_episodes_and_actions(tmp_path, resumed):
-    settings = PpoSettings.model_validate({**TINY, "engine": "sb3", "steps": 64})
-    latest = trained(ppo, "sb3", tmp_path / "run", 64).latest_checkpoint() if resumed else None
+    settings = settings_of(64)
+    begun_from = latest(trained(tmp_path / "run", 64)) if resumed else None
     weights, episodes, actions = [], [], []
     for rank in range(3):
-        model, _ = loop._begin(ppo.ALGORITHM, settings, latest, Ranks(rank, 3))
+        model, _ = loop._begin(ppo.ALGORITHM, settings, begun_from, Ranks(rank, 3))
         weights.append(torch.cat([parameter.flatten() for parameter in model.policy.parameters()]))
         actions.append(torch.rand(5).tolist() + np.random.rand(5).tolist())  # noqa: NPY002 (as sb3 draws)
         episodes.append(beginning(model).tolist())
@@ -137,13 +123,10 @@ def test_every_process_has_the_same_weights_and_draws_other_episodes_and_actions
 
 
 def test_sb3_names_a_checkpoint_that_it_cannot_read(tmp_path):
-    run = trained(ppo, "sb3", tmp_path / "run", 32)
-    latest = run.latest_checkpoint()
-    assert latest is not None
-    (latest / "model.pt").write_bytes(b"not a checkpoint")
-    digests.write(latest, digests.read(latest))  # as if it had been written so
+    run = trained(tmp_path / "run", 32)
+    rewrite(latest(run), "model.pt", b"not a checkpoint")
     with pytest.raises(InputError, match="cannot be read"):
-        trained(ppo, "sb3", tmp_path / "run", 64, resume=True)
+        trained(tmp_path / "run", 64, resume=True)
 
 
 def test_a_checkpoint_that_would_execute_something_is_refused_and_does_not(tmp_path):
@@ -153,28 +136,24 @@ def test_a_checkpoint_that_would_execute_something_is_refused_and_does_not(tmp_p
         def __reduce__(self):
             return ran.touch, ()
 
-    run = trained(ppo, "sb3", tmp_path / "run", 32)
-    latest = run.latest_checkpoint()
-    assert latest is not None
-    torch.save({"parameters": Trap(), "variables": {}, "torch": torch.get_rng_state()}, latest / "model.pt")
-    digests.write(latest, digests.read(latest))  # as if it had been written so
+    run, file = trained(tmp_path / "run", 32), io.BytesIO()
+    torch.save({"parameters": Trap(), "variables": {}, "torch": torch.get_rng_state()}, file)
+    rewrite(latest(run), "model.pt", file.getvalue())
     with pytest.raises(InputError, match="cannot be read") as caught:
-        trained(ppo, "sb3", tmp_path / "run", 64, resume=True)
+        trained(tmp_path / "run", 64, resume=True)
     assert "\n" not in str(caught.value)
     assert not ran.exists()
 
 
 def test_a_checkpoint_of_other_networks_is_refused(tmp_path):
-    trained(ppo, "sb3", tmp_path / "run", 32)
+    trained(tmp_path / "run", 32)
     with pytest.raises(InputError, match="cannot be read"):
-        trained(ppo, "sb3", tmp_path / "run", 64, resume=True, hidden=[8, 8])
+        trained(tmp_path / "run", 64, resume=True, hidden=[8, 8])
 
 
 def test_a_resumed_run_does_not_see_the_episodes_of_its_beginning_again(tmp_path):
-    settings = PpoSettings.model_validate({**TINY, "engine": "sb3", "steps": 64})
-    run = trained(ppo, "sb3", tmp_path / "run", 64)
-    latest = run.latest_checkpoint()
-    assert latest is not None
-    resumed, _ = ppo.load(latest, settings)
+    settings = settings_of(64)
+    run = trained(tmp_path / "run", 64)
+    resumed, _ = loop.load(ppo.ALGORITHM, latest(run), settings)
     fresh = ppo.make_model(settings, loop.make_environment(settings, 0))
     assert not np.array_equal(beginning(resumed), beginning(fresh))

@@ -1,12 +1,9 @@
-import csv
-
 import pytest
 
-from leogym.agents.training import registry
-from leogym.agents.training.run_folder import RunFolder
-from leogym.agents.training.settings import build
 from leogym.agents.training.stopping import Stopped
 from leogym.agents.training.test_stopping import Looks
+from tests.support import training_runs
+from tests.support.training_runs import rows, settings_of
 
 # At most checkpoints, episodes of 3 s are running; they end between checkpoints.
 SHORT = {
@@ -14,7 +11,6 @@ SHORT = {
     "num_envs": 2,
     "scenarios": {"sampler": "astraea", "duration_s": 3.0, "rate_mbps": [20, 40], "flows": [1, 2]},
     "reward": "power",
-    "track": "none",
     "hidden": [16, 8],
     "progress_steps": 96,
     "checkpoint_steps": 128,
@@ -31,20 +27,13 @@ AGENTS = {
 }
 
 
-def trained(agent, path, steps, resume=False, stop=None):
-    scheme = registry.get(agent)
-    settings = build(scheme.settings, "test", {**SHORT, **AGENTS[agent], "agent": agent, "steps": steps})
-    run = RunFolder.open(path, {}) if resume else RunFolder.create(path, settings.to_yaml(), {})
-    run.stop = stop or run.stop
-    scheme.trainer("sb3")(settings, run)
-    return run
+def trained(agent, path, steps, **how):
+    settings = settings_of(agent, **{**SHORT, **AGENTS[agent], "steps": steps})
+    return training_runs.trained(settings, path, **how)
 
 
 def curve(run):
-    with (run.path / "progress.csv").open(newline="", encoding="utf-8") as file:
-        return [
-            {name: value for name, value in row.items() if name != "wall_s"} for row in csv.DictReader(file)
-        ]
+    return [{**row, "wall_s": ""} for row in rows(run)]
 
 
 @pytest.mark.parametrize("agent", AGENTS)

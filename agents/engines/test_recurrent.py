@@ -3,13 +3,10 @@ import numpy as np
 import pytest
 import torch
 
-from leogym.agents.baselines.recurrent_ppo.settings import RecurrentPpoSettings
-from leogym.agents.engines.sb3 import loop, recurrent_ppo
-from leogym.agents.training.run_folder import RunFolder
-from leogym.agents.training.settings import build
+from leogym.agents.engines.sb3 import loop, ppo
+from tests.support.training_runs import latest, settings_of, trained
 
 TINY = {
-    "agent": "recurrent_ppo",
     "scenarios": {"sampler": "astraea", "flows": 1, "rate_mbps": [5.0, 10.0], "duration_s": 1.0},
     "num_envs": 2,
     "rollout_steps": 16,
@@ -18,7 +15,6 @@ TINY = {
     "hidden": [8],
     "memory_cells": 6,
     "reward": "power",
-    "track": "none",
     "progress_steps": 32,
     "checkpoint_steps": 64,
 }
@@ -26,18 +22,15 @@ TINY = {
 
 @pytest.mark.parametrize("activation", ["leaky_relu", "tanh"])
 def test_the_exported_policy_remembers_as_the_trained_one_does(tmp_path, activation):
-    settings = build(RecurrentPpoSettings, "test", {**TINY, "activation": activation, "steps": 64})
-    run = RunFolder.create(tmp_path / "run", settings.to_yaml(), {})
-    recurrent_ppo.train(settings, run)
-    latest = run.latest_checkpoint()
-    assert latest is not None
-    model, _ = loop.load(recurrent_ppo.ALGORITHM, latest, settings)
+    settings = settings_of("recurrent_ppo", **TINY, activation=activation, steps=64)
+    run = trained(settings, tmp_path / "run")
+    model, _ = loop.load(ppo.RECURRENT, latest(run), settings)
     with torch.no_grad():  # make memory matter more than after a few updates
         for weight in model.policy.lstm_actor.parameters():
             weight.mul_(3)
         for weight in model.policy.action_net.parameters():
             weight.mul_(30)
-    loop.export_policy(recurrent_ppo.ALGORITHM, model, settings, run)
+    loop.export_policy(ppo.RECURRENT, model, settings, run)
     policy = leosim.Policy.load(str(run.policy))
     assert policy.memory_dim == 12
     rng = np.random.default_rng(1)

@@ -1,4 +1,3 @@
-import csv
 from pathlib import Path
 
 import leosim
@@ -9,12 +8,12 @@ import torch
 from leogym.agents.engines.rllib import offline
 from leogym.agents.sage.conftest import TINY
 from leogym.agents.sage.conftest import tiny as tiny  # the fixture
-from leogym.agents.training import registry
 from leogym.agents.training.run_folder import RunFolder
-from leogym.agents.training.settings import build
-from leogym.agents.training.stopping import Stop, Stopped
+from leogym.agents.training.stopping import Stopped
 from leogym.agents.training.test_stopping import Looks
 from leogym.common.errors import InputError
+from tests.support import training_runs
+from tests.support.training_runs import latest, rows, trained
 
 pytestmark = pytest.mark.xdist_group("ray")
 
@@ -26,25 +25,15 @@ SMALL = {
     "progress_steps": 10,
     "checkpoint_steps": 20,
     "learning_rate": 1e-2,
-    "track": "none",
 }
 
 
 def settings_of(agent: str, tiny, **changes):
-    data = {**SMALL, "agent": agent, "pool_folder": tiny.pool_folder, **changes}
-    return build(registry.get(agent).settings, "test", data)
-
-
-def trained(settings, path, resume: bool = False, stop: Stop | None = None) -> RunFolder:
-    run = RunFolder.open(path, {}) if resume else RunFolder.create(path, settings.to_yaml(), {})
-    run.stop = stop or run.stop
-    registry.get(settings.agent).trainer("rllib")(settings, run)
-    return run
+    return training_runs.settings_of(agent, **{**SMALL, "pool_folder": tiny.pool_folder, **changes})
 
 
 def losses(run: RunFolder, column: str) -> list[float]:
-    with (run.path / "progress.csv").open(newline="", encoding="utf-8") as file:
-        return [float(row[column]) for row in csv.DictReader(file)]
+    return [float(row[column]) for row in rows(run)]
 
 
 @pytest.mark.parametrize("agent", ["bc", "cql"])
@@ -67,7 +56,7 @@ def test_a_policy_takes_signals_as_they_are_and_its_network_normal_ones(tiny, tm
     settings = settings_of("bc", tiny, steps=20)
     run = trained(settings, tmp_path / "run")
     training = offline.Training(offline.BC, settings, Path(tiny.pool_folder))
-    training.load(run.latest_checkpoint())
+    training.load(latest(run))
     drawn = training.transitions.draw(9).observation[:, 0]
     module = training.learner.module["default_policy"]
     with torch.no_grad():

@@ -9,11 +9,11 @@ import pytest
 from leogym.agents.orbit import train as training
 from leogym.agents.orbit.settings import RANGES, OrbitSettings
 from leogym.agents.training.evolution import Evolution
-from leogym.agents.training.run_folder import RunFolder
 from leogym.configs import suite
 from leogym.configs.sampling import AstraeaSampling
 from leogym.configs.scenario import parse
 from leogym.envs import sampling
+from tests.support.training_runs import latest, trained
 
 TRAINED = Path(__file__).resolve().parents[1] / "trained"
 
@@ -87,12 +87,8 @@ def test_a_run_in_two_parts_ends_as_one_and_its_policy_loads(tmp_path):
     for parts in ((800,), (400, 800)):
         folder = tmp_path / f"{len(parts)}"
         for number, steps in enumerate(parts):
-            settings = _settings(steps)
-            run = RunFolder.open(folder, {}) if number else RunFolder.create(folder, settings.to_yaml(), {})
-            training.train(settings, run)
-        latest = run.latest_checkpoint()
-        assert latest is not None
-        state = json.loads((latest / "state.json").read_text())
+            run = trained(_settings(steps), folder, resume=number > 0)
+        state = json.loads((latest(run) / "state.json").read_text())
         states.append({key: item for key, item in state.items() if key != "wall_s"})
     assert states[0] == states[1]
     policy = leosim.Policy.load(str(folder / "policy"))

@@ -57,10 +57,7 @@ def ratios(measured: Sequence[float], best: Sequence[tuple[str, float]]) -> list
 
 def load(folder: Path) -> leosim.Policy:
     """Read a policy, or raise `InputError` if it is unreadable or for another specification."""
-    try:
-        policy = leosim.Policy.load(str(folder))
-    except leosim.InputError as error:
-        raise InputError(str(error)) from None
+    policy = leosim.Policy.load(str(folder))
     if policy.spec != NAME:
         raise InputError(f"{folder}: policy.json: agent: is {policy.spec!r}, not {NAME!r}")
     return policy

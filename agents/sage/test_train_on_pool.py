@@ -1,4 +1,3 @@
-import csv
 import json
 from pathlib import Path
 
@@ -13,12 +12,10 @@ from leogym.agents.sage import evaluation, scenarios
 from leogym.agents.sage.crr import Crr
 from leogym.agents.sage.policy_export import description, to_onnx
 from leogym.agents.sage.settings import SageSettings
-from leogym.agents.sage.train_on_pool import train
-from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.stopping import Stopped
 from leogym.agents.training.test_stopping import Looks
-from leogym.common import digests
 from leogym.common.errors import InputError
+from tests.support.training_runs import latest, rewrite, rows, trained
 
 
 def policy_folder(learner, settings, folder):
@@ -80,12 +77,10 @@ def test_flows_keep_their_own_memories_in_a_batch_and_in_a_simulation(exported):
 
 
 def test_a_run_collects_nothing_anew_trains_evaluates_and_exports(tiny, tmp_path, capsys):
-    run = RunFolder.create(tmp_path / "run", tiny.to_yaml(), {})
-    train(tiny, run)
+    run = trained(tiny, tmp_path / "run")
     assert "pool:" not in capsys.readouterr().out
-    rows = list(csv.DictReader((tmp_path / "run/progress.csv").open()))
-    assert [int(row["steps"]) for row in rows] == [2, 4, 6]
-    assert all(0 <= float(row["power_ratio"]) <= float(row["best_power_ratio"]) < 2 for row in rows)
+    assert [int(row["steps"]) for row in rows(run)] == [2, 4, 6]
+    assert all(0 <= float(row["power_ratio"]) <= float(row["best_power_ratio"]) < 2 for row in rows(run))
     summary = json.loads((tmp_path / "run/summary.json").read_text())
     assert summary["steps"] == 6
     assert summary["best_steps"] in (0, 3, 6)
@@ -95,23 +90,18 @@ def test_a_run_collects_nothing_anew_trains_evaluates_and_exports(tiny, tmp_path
 
 @pytest.mark.parametrize("carry", [False, True])
 def test_a_run_that_is_resumed_learns_to_the_same_bits(tiny, tmp_path, carry):
-    def trained(settings, name, *, resume=False, stop=None):
-        path = tmp_path / name
-        run = RunFolder.open(path, {}) if resume else RunFolder.create(path, settings.to_yaml(), {})
-        run.stop = stop or run.stop
-        train(settings, run)
-        latest = run.latest_checkpoint()
-        assert latest is not None
-        state = torch.load(latest / "training.pt", weights_only=True)
+    def learned(settings, name, **how):
+        run = trained(settings, tmp_path / name, **how)
+        state = torch.load(latest(run) / "training.pt", weights_only=True)
         del state["wall_s"]
-        return state, (path / "policy/policy.onnx").read_bytes()
+        return state, (run.policy / "policy.onnx").read_bytes()
 
     tiny = tiny.model_copy(update={"carry": carry, "decay_steps": 6})
-    whole, whole_policy = trained(tiny, "whole")
+    whole, whole_policy = learned(tiny, "whole")
     with pytest.raises(Stopped):
-        trained(tiny, "halves", stop=Looks(2))
-    trained(tiny.model_copy(update={"steps": 3}), "halves", resume=True)
-    resumed, resumed_policy = trained(tiny, "halves", resume=True)
+        learned(tiny, "halves", stop=Looks(2))
+    learned(tiny.model_copy(update={"steps": 3}), "halves", resume=True)
+    resumed, resumed_policy = learned(tiny, "halves", resume=True)
     assert resumed_policy == whole_policy
     assert str(resumed) == str(whole)
     for name, weight in whole["learner"]["policy"].items():
@@ -119,22 +109,15 @@ def test_a_run_that_is_resumed_learns_to_the_same_bits(tiny, tmp_path, carry):
 
 
 def test_a_pool_of_another_reward_is_refused(tiny, tmp_path):
-    other = tiny.model_copy(update={"reward": "sage-r1"})
-    run = RunFolder.create(tmp_path / "run", other.to_yaml(), {})
     with pytest.raises(InputError, match=r"pool.json: reward: is 'sage', not 'sage-r1'"):
-        train(other, run)
+        trained(tiny.model_copy(update={"reward": "sage-r1"}), tmp_path / "run")
 
 
 def test_a_damaged_checkpoint_is_one_line(tiny, tmp_path):
-    run = RunFolder.create(tmp_path / "run", tiny.to_yaml(), {})
-    train(tiny.model_copy(update={"steps": 3}), run)
-    latest = run.latest_checkpoint()
-    assert latest is not None
-    file = latest / "training.pt"
-    file.write_bytes(file.read_bytes()[:1000])
-    digests.write(latest, digests.read(latest))  # as if it had been written so
+    run = trained(tiny.model_copy(update={"steps": 3}), tmp_path / "run")
+    rewrite(latest(run), "training.pt", (latest(run) / "training.pt").read_bytes()[:1000])
     with pytest.raises(InputError, match=r"training.pt: cannot be read"):
-        train(tiny, RunFolder.open(tmp_path / "run", {}))
+        trained(tiny, tmp_path / "run", resume=True)
 
 
 def test_the_command_line_trains_the_presets_agent(tiny, tmp_path, capsys):

@@ -1,4 +1,3 @@
-import csv
 import json
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from leogym.agents.training.settings import TrainSettings, build
 from leogym.common.errors import InputError
 from leogym.configs import sampling
 from leogym.envs.sampling import draw
+from tests.support.training_runs import rows
 
 PERCEPTRON = Path(__file__).resolve().parents[2] / "core/control/tests/fixtures/perceptron"
 """An untrained policy of Astraea."""
@@ -110,8 +110,7 @@ def test_links_choose_a_checkpoint_and_reward_decides_between_equals(monkeypatch
         "links": 6,
         "best": {"reward": -0.3, "steps": 2, "links_held": 5},
     }
-    with (run.path / "evaluation.csv").open(newline="") as file:
-        assert [rank(row) for row in csv.DictReader(file)] == earned
+    assert [rank(row) for row in rows(run, "evaluation.csv")] == earned
     assert Chooser(settings(held_out_links=6), run, 9).best == (5, -0.3)
 
 

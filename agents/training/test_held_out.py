@@ -1,4 +1,3 @@
-import csv
 import json
 from pathlib import Path
 
@@ -8,19 +7,20 @@ import pytest
 
 from leogym.agents.__main__ import run as command
 from leogym.agents.judging import held_out
-from leogym.agents.training import registry, rollout
+from leogym.agents.training import rollout
 from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.held_out import Chooser
 from leogym.agents.training.run_folder import RunFolder
-from leogym.agents.training.settings import TrainSettings, build
+from leogym.agents.training.settings import TrainSettings
 from leogym.common.errors import InputError
 from leogym.configs import named_scenarios
+from tests.support import training_runs
+from tests.support.training_runs import settings_of
 
 TINY = {
     "num_envs": 2,
     "scenarios": {"sampler": "astraea", "flows": 2, "rate_mbps": 10, "base_rtt_ms": 20, "duration_s": 1},
     "hidden": [8],
-    "track": "none",
     "checkpoint_steps": 64,
 }
 OF = {
@@ -32,17 +32,12 @@ OF = {
 
 
 def trained(agent: str, path, steps: int, resume: bool = False, **changes) -> RunFolder:
-    scheme = registry.get(agent)
-    data = {**TINY, **OF[agent], "agent": agent, "steps": steps, **changes}
-    settings = build(scheme.settings, "test", data)
-    run = RunFolder.open(path, {}) if resume else RunFolder.create(path, settings.to_yaml(), {})
-    scheme.trainer(settings.engine)(settings, run)
-    return run
+    settings = settings_of(agent, **{**TINY, **OF[agent], "steps": steps, **changes})
+    return training_runs.trained(settings, path, resume=resume)
 
 
 def rows(run: RunFolder) -> list[dict[str, str]]:
-    with (run.path / "evaluation.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    return training_runs.rows(run, "evaluation.csv")
 
 
 @pytest.mark.parametrize("agent", list(OF))

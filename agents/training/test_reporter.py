@@ -13,6 +13,7 @@ from leogym.agents.training.reporter import Reporter, TimeLeft
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
 from leogym.agents.training.test_held_out import TINY, trained
+from tests.support.training_runs import rows
 
 SCENARIOS = TINY["scenarios"]
 
@@ -103,9 +104,7 @@ def test_cubic_has_no_reward_where_background_flows_run():
 
 def test_each_evaluation_prints_the_policy_beside_cubic_in_one_line(tmp_path, capsys):
     run = trained("ppo", tmp_path / "run", 64, held_out_episodes=2)
-    with (run.path / "evaluation.csv").open(encoding="utf-8") as file:
-        columns = file.readline().strip().split(",")
-        row = dict(zip(columns, file.readline().strip().split(","), strict=True))
+    (row,) = rows(run, "evaluation.csv")
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("held out: ")]
     policy, best, cubic = line.removeprefix("held out: ").split("; ")
     figures = {name: float(row[name]) for name in ("reward", *rollout.METRICS)}

@@ -45,10 +45,7 @@ class Contestant:
             named.append((text, shipped[text] / "policy"))
         for name, folder in named:
             if (folder / "policy.json").is_file():
-                try:
-                    return cls(name, leosim.Policy.load(str(folder)))
-                except leosim.InputError as error:
-                    raise InputError(str(error)) from None
+                return cls(name, leosim.Policy.load(str(folder)))
         if text in leosim.schemes():
             return cls(text)
         runnable = [*leosim.schemes(), *shipped]

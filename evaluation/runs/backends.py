@@ -123,18 +123,15 @@ class Simulator:
                 series_ms=series_ms,
                 stop=self._stop,
             )
-        try:
-            [log] = leosim.run(
-                [scenario_json],
-                self._traces,
-                self._policies,
-                interval_ms=interval_ms,
-                series_ms=series_ms,
-                threads=1,
-                check=self._stop.check,
-            )
-        except leosim.InputError as error:
-            raise InputError(str(error)) from None
+        [log] = leosim.run(
+            [scenario_json],
+            self._traces,
+            self._policies,
+            interval_ms=interval_ms,
+            series_ms=series_ms,
+            threads=1,
+            check=self._stop.check,
+        )
         return Measurement.of(log)
 
     def stream(self, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
@@ -142,16 +139,9 @@ class Simulator:
         if self._program_of(scenario_json) is not None:
             yield self.run(scenario_json, interval_ms)
             return
-        try:
-            simulation = leosim.Simulation(
-                scenario_json,
-                self._traces,
-                self._policies,
-                interval_ms=interval_ms,
-                series_ms=SERIES_MS,
-            )
-        except leosim.InputError as error:
-            raise InputError(str(error)) from None
+        simulation = leosim.Simulation(
+            scenario_json, self._traces, self._policies, interval_ms=interval_ms, series_ms=SERIES_MS
+        )
         names = simulation.link_names
         schemes = [{"flow": flow, "scheme": name} for flow, name in enumerate(simulation.flow_schemes)]
         intervals = max(1, self._part_rows // (len(schemes) + len(names)))

@@ -62,8 +62,6 @@ def simulate(
                 stop.check()
                 _steer(batch, running, program, commands[0])
                 batch.command(commands)
-    except leosim.InputError as error:
-        raise InputError(str(error)) from None
     except ProgramError as error:
         return Measurement([], [], {}, {}, [], str(error))
     log = Measurement.of(batch.run_log(0))

@@ -191,8 +191,6 @@ def load_policy(path: Path) -> Policy:
     try:
         leosim.Policy.load(str(folder))
         files = {name: (folder / name).read_bytes() for name in POLICY_FILES}
-    except leosim.InputError as error:
-        raise InputError(str(error)) from None
     except OSError as error:
         raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
     name = str(folder / "policy.json")

@@ -7,5 +7,5 @@ SCHEME = Scheme(
     name="bc",
     summary="Behavioural cloning of Sage's pool: the baseline of offline learning",
     settings=OfflineSettings,
-    trainers={"rllib": "leogym.agents.engines.rllib.offline:train_bc"},
+    trainers={"rllib": "leogym.agents.engines.rllib.offline:train"},
 )

@@ -7,5 +7,5 @@ SCHEME = Scheme(
     name="cql",
     summary="CQL (Kumar et al., 2020) on Sage's pool: offline, with pessimistic critics",
     settings=CqlSettings,
-    trainers={"rllib": "leogym.agents.engines.rllib.offline:train_cql"},
+    trainers={"rllib": "leogym.agents.engines.rllib.offline:train"},
 )

@@ -7,5 +7,5 @@ SCHEME = Scheme(
     name="recurrent_ppo",
     summary="PPO with an LSTM: a baseline that remembers",
     settings=RecurrentPpoSettings,
-    trainers={"sb3": "leogym.agents.engines.sb3.recurrent_ppo:train"},
+    trainers={"sb3": "leogym.agents.engines.sb3.ppo:train"},
 )

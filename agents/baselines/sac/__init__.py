@@ -1,6 +1,6 @@
 """Soft actor-critic, trained by Stable-Baselines3 on one flow or by RLlib on all of them."""
 
-from leogym.agents.engines.replay_settings import ReplaySettings
+from leogym.agents.engines.settings import ReplaySettings
 from leogym.agents.training.scheme import Scheme
 
 SCHEME = Scheme(
@@ -8,7 +8,7 @@ SCHEME = Scheme(
     summary="SAC (Haarnoja et al., 2018): a baseline that learns from a replay buffer",
     settings=ReplaySettings,
     trainers={
-        "sb3": "leogym.agents.engines.sb3.off_policy:train_sac",
+        "sb3": "leogym.agents.engines.sb3.off_policy:train",
         "rllib": "leogym.agents.engines.rllib.online:train",
     },
 )

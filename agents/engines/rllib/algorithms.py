@@ -18,12 +18,11 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from leogym.agents.baselines.appo.settings import AppoSettings
 from leogym.agents.baselines.dreamerv3.settings import DreamerV3Settings
 from leogym.agents.baselines.ppo.settings import PpoSettings
-from leogym.agents.engines.replay_settings import ReplaySettings
 from leogym.agents.engines.rllib.flow_replay import FlowReplayBuffer
 from leogym.agents.engines.rllib.learner_checkpoint import learner_of, lock_updates
 from leogym.agents.engines.rllib.modules import AsynchronousFlowModule, flow_module, own_module
 from leogym.agents.engines.rllib.rewards import FlowRewards
-from leogym.agents.engines.settings import Sb3Settings
+from leogym.agents.engines.settings import ReplaySettings, Sb3Settings
 from leogym.agents.training.settings import TrainSettings
 from leogym.envs.rllib import MultiFlowEnv, SingleFlowEnv
 from leogym.envs.seeding import mixed

@@ -202,17 +202,8 @@ def _cql_phase(learner: PhasedCqlLearner, settings: CqlSettings, steps: int) -> 
 BC, CQL = Offline(_bc), Offline(_cql, _cql_phase)
 
 
-def train_bc(settings: TrainSettings, run: RunFolder) -> None:
-    """Clone the pool from the latest checkpoint of ``run``, if there is one."""
-    _train(BC, settings, run)
-
-
-def train_cql(settings: TrainSettings, run: RunFolder) -> None:
-    """Train CQL from the latest checkpoint of ``run``, if there is one."""
-    _train(CQL, settings, run)
-
-
-def _train(algorithm: Offline, settings: TrainSettings, run: RunFolder) -> None:
+def train(settings: TrainSettings, run: RunFolder) -> None:
+    """Clone the pool or train CQL from the latest checkpoint of ``run``, if there is one."""
     assert isinstance(settings, OfflineSettings)
     silence_ray()
     torch.set_num_threads(1)  # the networks are too small to gain from a second thread
@@ -220,7 +211,7 @@ def _train(algorithm: Offline, settings: TrainSettings, run: RunFolder) -> None:
     folder = Path(settings.pool_folder) if settings.pool_folder else pool.default_folder(collector)
     pool.collect(collector, folder, lambda line: print(line, flush=True))
     pool.require_same(pool.read_index(folder), settings, folder)
-    training = Training(algorithm, settings, folder)
+    training = Training(CQL if isinstance(settings, CqlSettings) else BC, settings, folder)
     latest = run.latest_checkpoint()
     wall_s = training.load(latest) if latest is not None else 0.0
 

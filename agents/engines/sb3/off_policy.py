@@ -13,8 +13,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
 from leogym.agents.engines.actor import ACTIVATIONS, dense_layers
-from leogym.agents.engines.replay_settings import ReplaySettings, Td3Settings, TqcSettings
 from leogym.agents.engines.sb3 import loop
+from leogym.agents.engines.settings import ReplaySettings, Td3Settings, TqcSettings
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
 
@@ -96,26 +96,15 @@ def _algorithm(make: Callable[[Any, VecEnv], OffPolicyAlgorithm], dense: Callabl
     return loop.Algorithm(make=make, read=read, write=write, dense=dense, columns=columns)
 
 
-ALGORITHMS = {
-    "sac": _algorithm(make_sac, _gaussian_actor),
-    "td3": _algorithm(make_td3, lambda model: dense_layers(model.policy.actor.mu)),
-    "tqc": _algorithm(make_tqc, _gaussian_actor),
+ALGORITHMS: dict[type[TrainSettings], loop.Algorithm] = {
+    ReplaySettings: _algorithm(make_sac, _gaussian_actor),
+    Td3Settings: _algorithm(make_td3, lambda model: dense_layers(model.policy.actor.mu)),
+    TqcSettings: _algorithm(make_tqc, _gaussian_actor),
 }
+"""The algorithm of each class of settings."""
 
 
-def train_sac(settings: TrainSettings, run: RunFolder) -> None:
-    """Train SAC from the latest checkpoint of ``run``, if there is one."""
+def train(settings: TrainSettings, run: RunFolder) -> None:
+    """Train SAC, TD3 or TQC from the latest checkpoint of ``run``, if there is one."""
     assert isinstance(settings, ReplaySettings)
-    loop.train(ALGORITHMS["sac"], settings, run)
-
-
-def train_td3(settings: TrainSettings, run: RunFolder) -> None:
-    """Train TD3 from the latest checkpoint of ``run``, if there is one."""
-    assert isinstance(settings, Td3Settings)
-    loop.train(ALGORITHMS["td3"], settings, run)
-
-
-def train_tqc(settings: TrainSettings, run: RunFolder) -> None:
-    """Train TQC from the latest checkpoint of ``run``, if there is one."""
-    assert isinstance(settings, TqcSettings)
-    loop.train(ALGORITHMS["tqc"], settings, run)
+    loop.train(ALGORITHMS[type(settings)], settings, run)
