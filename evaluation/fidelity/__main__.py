@@ -10,7 +10,9 @@ from rich.table import Table
 
 from leogym.common.command_line import OneLineParser
 from leogym.common.errors import InputError, reports_input_errors
-from leogym.evaluation.fidelity import (
+from leogym.evaluation.fidelity import golden, spot
+from leogym.evaluation.fidelity.against_kernel import Comparison, compare, redrawn
+from leogym.evaluation.fidelity.bounds import (
     BEYOND,
     BOUNDS,
     DRAWS,
@@ -20,20 +22,10 @@ from leogym.evaluation.fidelity import (
     STRICT,
     STRICT_DRAWS,
     STRICT_QUEUEING,
-    Comparison,
-    Fidelity,
-    compare,
-    crossings,
-    crowds,
-    fidelity,
-    golden,
-    kernel,
     misses,
-    queueing,
-    redrawn,
-    sharing,
-    spot,
-)
+)  # fmt: skip
+from leogym.evaluation.fidelity.shares import crossings, crowds, queueing, sharing
+from leogym.evaluation.fidelity.summary import Fidelity, fidelity, kernel
 from leogym.evaluation.recorded.results import Results
 from leogym.kernel_bridge.lab import image
 
@@ -44,17 +36,7 @@ BOTTLENECKS = "fidelity-lot"
 
 def table(fidelities: Sequence[Fidelity]) -> Table:
     """Return a table of schemes; a star marks values beyond the bounds."""
-    columns = (
-        "runs",
-        "goodput",
-        "p90",
-        "mean RTT",
-        "p90",
-        "RTT p95",
-        "retransmits",
-        "start-up",
-        "cwnd",
-    )
+    columns = ("runs", "goodput", "p90", "mean RTT", "p90", "RTT p95", "retransmits", "start-up", "cwnd")
     rich_table = Table("scheme", box=None, pad_edge=False)
     for column in columns:
         rich_table.add_column(column, justify="right")
@@ -67,25 +49,15 @@ def table(fidelities: Sequence[Fidelity]) -> Table:
 
 
 def _unit(name: str, value: float) -> str:
-    return (
-        f"{value:.1f} s"
-        if name.endswith("_s")
-        else f"{value:.2%}"
-        if "retransmit" in name
-        else f"{value:.1%}"
-    )
+    if name.endswith("_s"):
+        return f"{value:.1f} s"
+    return f"{value:.2%}" if "retransmit" in name else f"{value:.1%}"
 
 
 def _print_runs(console: Console, compared: Sequence[Comparison]) -> None:
     rich_table = Table("scenario", "scheme", box=None, pad_edge=False)
-    for column in (
-        "goodput (Mbit/s)",
-        "mean RTT (ms)",
-        "RTT p95 (ms)",
-        "retransmits (%)",
-        "start-up (s)",
-        "cwnd",
-    ):
+    columns = ("goodput (Mbit/s)", "mean RTT (ms)", "RTT p95 (ms)", "retransmits (%)", "start-up (s)", "cwnd")
+    for column in columns:
         rich_table.add_column(column, justify="right")
     for comparison in compared:
         ours, theirs = comparison.simulated[0], comparison.run.flows[0]
@@ -179,16 +151,17 @@ def main() -> int:
     for suite in (QUEUES, *STRICT):
         bound, draws = (STRICT_QUEUEING, STRICT_DRAWS) if suite in STRICT else (QUEUEING, 1)
         for queue in queueing(compare(redrawn([run for run in runs if run.suite == suite], draws))):
+            delay, marked = queue.delay_ms, queue.marked
             console.print(
-                f"{queue.scheme} on {queue.scenario}: {queue.simulator_ms:.1f} ms of queueing, on the kernel "
-                f"{queue.kernel_ms:.1f} ms (means over {queue.runs} runs and {queue.runs // draws} on the "
-                f"kernel){_star(queue.error, bound)}",
+                f"{delay.scheme} on {delay.scenario}: {delay.simulator:.1f} ms of queueing, on the kernel "
+                f"{delay.kernel:.1f} ms (means over {delay.runs} runs and {delay.runs // draws} on the "
+                f"kernel){_star(delay.error, bound)}",
                 highlight=False,
             )
-            if queue.kernel_marked:
+            if marked.kernel:
                 console.print(
-                    f"  {queue.simulator_marked:.0f} marked packets, on the kernel {queue.kernel_marked:.0f}"
-                    f"{_star(queue.marks_error, bound)}",
+                    f"  {marked.simulator:.0f} marked packets, on the kernel {marked.kernel:.0f}"
+                    f"{_star(marked.error, bound)}",
                     highlight=False,
                 )
     bottlenecks = [run for run in runs if run.suite == BOTTLENECKS]

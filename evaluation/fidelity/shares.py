@@ -1,6 +1,7 @@
-"""Compare how a scheme's flows share a link in the simulator and on the kernel."""
+"""Compare how flows share links, and what queues do to them, in the simulator and on the kernel."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,87 +12,107 @@ from leogym.results.metrics import jain
 
 
 @dataclass(frozen=True)
-class Sharing:
-    """Smaller over larger goodput of two flows of a scheme, averaged over runs."""
+class Means:
+    """A figure of a scheme's runs with the same flows, averaged over runs."""
 
     scheme: str
-    runs: int
-    simulator: float
-    kernel: float
-
-
-def sharing(compared: Sequence[Comparison]) -> list[Sharing]:
-    """Return the goodput ratios by scheme, of comparisons with two flows."""
-    sharings = []
-    for scheme in dict.fromkeys(comparison.run.scheme for comparison in compared):
-        pairs = [
-            (_ratio(comparison.simulated), _ratio(comparison.run.flows))
-            for comparison in compared
-            if comparison.run.scheme == scheme and len(comparison.run.flows) == 2
-        ]
-        if pairs:
-            sharings.append(Sharing(scheme, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0))))
-    return sharings
-
-
-@dataclass(frozen=True)
-class Crowd:
-    """Jain's index of three or more flows of a scheme on one path, averaged over runs."""
-
     scenario: str
-    scheme: str
+    """Empty for the mean over all scenarios."""
     flows: int
-    runs: int
-    simulator: float
-    kernel: float
-
-
-def crowds(compared: Sequence[Comparison]) -> list[Crowd]:
-    """Return Jain's indices, of comparisons with three or more flows on the same route."""
-    groups: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
-    for comparison in compared:
-        flows = len(comparison.run.flows)
-        if flows < 3 or len({tuple(flow.route) for flow in comparison.run.scenario.flows}) > 1:
-            continue
-        both = (_jain(comparison.simulated), _jain(comparison.run.flows))
-        groups.setdefault((comparison.run.scenario.name, comparison.run.scheme, flows), []).append(both)
-    return [
-        Crowd(*group, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0)))
-        for group, pairs in groups.items()
-    ]
-
-
-@dataclass(frozen=True)
-class Crossing:
-    """Goodput of a flow over several bottlenecks relative to those over one, averaged over runs."""
-
-    scenario: str
-    scheme: str
     runs: int
     simulator: float
     kernel: float
 
     @property
     def error(self) -> float:
-        """Relative to the kernel."""
+        """Relative to the kernel; 0 if there is nothing on either."""
+        if not self.kernel:
+            return float("inf") if self.simulator else 0.0
         return self.simulator / self.kernel - 1
 
 
-def crossings(compared: Sequence[Comparison]) -> list[Crossing]:
-    """Return the ratios by scenario and scheme, where the first flow crosses all others' links.
+@dataclass(frozen=True)
+class Queueing:
+    """The effect of a queue on its runs.
+
+    Random drops make delays differ by a tenth between seeds, in the simulator and on the kernel.
+    """
+
+    delay_ms: Means
+    """The first flow's mean queueing delay."""
+    marked: Means
+    """Packets that the queues marked; 0 without ECN."""
+
+
+def sharing(compared: Sequence[Comparison]) -> list[Means]:
+    """Return the smaller over the larger goodput by scheme, of comparisons with two flows."""
+    pairs = [comparison for comparison in compared if len(comparison.run.flows) == 2]
+    return _averaged(pairs, _of_flows(_ratio), by_scenario=False)
+
+
+def crowds(compared: Sequence[Comparison]) -> list[Means]:
+    """Return Jain's indices, of comparisons with three or more flows on the same route."""
+    crowded = [
+        comparison
+        for comparison in compared
+        if len(comparison.run.flows) > 2
+        and len({tuple(flow.route) for flow in comparison.run.scenario.flows}) == 1
+    ]
+    return _averaged(crowded, _of_flows(_jain))
+
+
+def crossings(compared: Sequence[Comparison]) -> list[Means]:
+    """Return the first flow's goodput over that of the others, where it crosses all others' links.
 
     A kernel run may occur several times, with simulations of different seeds.
     """
-    groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    crossing = []
     for comparison in compared:
         first, *crossed = (set(flow.route) for flow in comparison.run.scenario.flows)
         if crossed and all(other < first for other in crossed):
-            both = (_over_others(comparison.simulated), _over_others(comparison.run.flows))
-            groups.setdefault((comparison.run.scenario.name, comparison.run.scheme), []).append(both)
+            crossing.append(comparison)
+    return _averaged(crossing, _of_flows(_over_others))
+
+
+def queueing(compared: Sequence[Comparison]) -> list[Queueing]:
+    """Return delays and marks by scenario and scheme, of comparisons whose flows have RTTs."""
+    delay_ms = _of_flows(_delay_ms)
+    measured = [comparison for comparison in compared if all(map(math.isfinite, delay_ms(comparison)))]
+    delays = _averaged(measured, delay_ms)
+    marks = _averaged(
+        measured, lambda comparison: (comparison.simulated_marked, comparison.run.marked_packets or 0)
+    )
+    return [Queueing(*both) for both in zip(delays, marks, strict=True)]
+
+
+def _averaged(
+    compared: Iterable[Comparison],
+    figures: Callable[[Comparison], tuple[float, float]],
+    *,
+    by_scenario: bool = True,
+) -> list[Means]:
+    """Return the means of both of ``figures``, the simulator's and the kernel's."""
+    groups: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
+    for comparison in compared:
+        run = comparison.run
+        group = (run.scheme, run.scenario.name if by_scenario else "", len(run.flows))
+        groups.setdefault(group, []).append(figures(comparison))
     return [
-        Crossing(*group, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0)))
+        Means(*group, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0)))
         for group, pairs in groups.items()
     ]
+
+
+def _of_flows(
+    figure: Callable[[Sequence[FlowFigures]], float],
+) -> Callable[[Comparison], tuple[float, float]]:
+    """Return a function that gives the simulator's and the kernel's ``figure`` of their flows."""
+    return lambda comparison: (figure(comparison.simulated), figure(comparison.run.flows))
+
+
+def _delay_ms(flows: Sequence[FlowFigures]) -> float:
+    rtt_ms, base_rtt_ms = flows[0].rtt_mean_ms, flows[0].base_rtt_mean_ms
+    return math.nan if rtt_ms is None or base_rtt_ms is None else rtt_ms - base_rtt_ms
 
 
 def _over_others(flows: Sequence[FlowFigures]) -> float:

@@ -8,12 +8,12 @@ from rich.console import Console
 from leogym.common.errors import InputError
 from leogym.configs import suite
 from leogym.configs.scenario import parse
-from leogym.evaluation import fidelity
-from leogym.evaluation.fidelity import Comparison, golden
+from leogym.evaluation.fidelity import bounds, golden, shares, summary
 from leogym.evaluation.fidelity.__main__ import table
+from leogym.evaluation.fidelity.against_kernel import Comparison, compare, redrawn
 from leogym.evaluation.fidelity.golden import FlowFigures, Golden, GoldenRun
 
-SINGLES = {name: golden.read(golden.FOLDER / f"{name}.json").runs for name in fidelity.SINGLES}
+SINGLES = {name: golden.read(golden.FOLDER / f"{name}.json").runs for name in summary.SINGLES}
 
 
 def _figures(**changed):
@@ -40,6 +40,17 @@ def _run(*flows):
     return GoldenRun("suite", "cubic", parse(scenario, "s"), list(flows))
 
 
+def _lot(scheme):
+    """Return a scenario whose first flow crosses the links of the other two."""
+    data = {
+        "name": "lot",
+        "duration_s": 2,
+        "links": {name: {"rate_mbps": 10, "delay_ms": 5} for name in "ab"},
+        "flows": [{"scheme": scheme, "route": route} for route in (["a", "b"], ["a"], ["b"])],
+    }
+    return parse(data, "lot")
+
+
 def test_errors_are_relative_to_the_kernel():
     ours = _figures(
         goodput_mbps=9.9, rtt_mean_ms=57.0, retransmit_rate=0.015, startup_s=0.7, cwnd_packets=[10, 10]
@@ -53,7 +64,7 @@ def test_errors_are_relative_to_the_kernel():
     assert one.cwnd == pytest.approx(0.25)
     never = Comparison(_run(_figures(startup_s=None)), [ours])
     assert math.isnan(never.startup_s)
-    found = fidelity.summary("cubic", [one, one, never])
+    found = summary.summary("cubic", [one, one, never])
     assert (found.runs, found.goodput_median, found.startup_median_s) == (
         3,
         pytest.approx(0.1),
@@ -71,90 +82,91 @@ def test_a_golden_file_is_read_as_it_was_written(tmp_path):
 
 
 def test_a_run_compared_with_itself_has_no_error():
-    first = fidelity.compare([_run(_figures())])[0]
-    again = fidelity.compare([GoldenRun("suite", "cubic", first.run.scenario, first.simulated)])[0]
+    first = compare([_run(_figures())])[0]
+    again = compare([GoldenRun("suite", "cubic", first.run.scenario, first.simulated)])[0]
     assert (again.goodput, again.rtt_mean, again.cwnd) == (0, 0, 0)
     assert first.simulated[0].startup_s < 1
 
 
 def _kept(suite):
-    return fidelity.compare(golden.read(golden.FOLDER / f"{suite}.json").runs)
+    return compare(golden.read(golden.FOLDER / f"{suite}.json").runs)
 
 
 @pytest.mark.parametrize("scheme", sorted({run.scheme for runs in SINGLES.values() for run in runs}))
 def test_a_schemes_figures_are_those_of_the_kernel(scheme):
-    [found] = fidelity.fidelity([scheme])
+    [found] = summary.fidelity([scheme])
     assert found.runs == 24
-    assert fidelity.misses(found) <= fidelity.known(scheme), found
+    assert bounds.misses(found) <= bounds.known(scheme), found
 
 
 def test_bbr3_is_compared_on_the_paths_of_the_schemes_of_stock_kernels():
-    stock, bbr3 = (suite.load(name) for name in fidelity.SINGLES)
+    stock, bbr3 = (suite.load(name) for name in summary.SINGLES)
     assert (bbr3.spread, bbr3.parameters, bbr3.scenario) == (stock.spread, stock.parameters, stock.scenario)
 
 
 def test_over_leo_paths_windows_start_ups_and_tails_are_those_of_the_kernel():
     # The same bounds for each run.
     for one in _kept("fidelity-leo"):
-        assert abs(one.goodput) <= fidelity.BOUNDS["goodput_median"], one.run
-        assert abs(one.rtt_mean) <= fidelity.BOUNDS["rtt_median"], one.run
-        assert abs(one.retransmit) <= fidelity.BOUNDS["retransmit_median"], one.run
+        assert abs(one.goodput) <= bounds.BOUNDS["goodput_median"], one.run
+        assert abs(one.rtt_mean) <= bounds.BOUNDS["rtt_median"], one.run
+        assert abs(one.retransmit) <= bounds.BOUNDS["retransmit_median"], one.run
         # A start-up ends at a row of the series, every 0.1 s, but starts some milliseconds after one.
-        assert round(abs(one.startup_s), 1) <= fidelity.BOUNDS["startup_median_s"], one.run
-        assert one.cwnd <= fidelity.BOUNDS["cwnd_median"], one.run
-        assert abs(one.rtt_p95) <= fidelity.BOUNDS["rtt_p95_median"], one.run
+        assert round(abs(one.startup_s), 1) <= bounds.BOUNDS["startup_median_s"], one.run
+        assert one.cwnd <= bounds.BOUNDS["cwnd_median"], one.run
+        assert abs(one.rtt_p95) <= bounds.BOUNDS["rtt_p95_median"], one.run
 
 
 def test_two_flows_share_as_on_the_kernel():
-    for one in fidelity.sharing(_kept("fidelity-pair")):
+    for one in shares.sharing(_kept("fidelity-pair")):
         assert one.runs >= 20
-        assert abs(one.simulator - one.kernel) <= fidelity.SHARE, one
+        assert abs(one.simulator - one.kernel) <= bounds.SHARE, one
 
 
 def test_ten_bbr_flows_share_as_on_the_kernel():
-    found = fidelity.crowds(_kept("fidelity-many"))
+    found = shares.crowds(_kept("fidelity-many"))
     assert [one.flows for one in found] == [10, 10]
     for one in found:
-        if "1.0bdp" not in one.scenario or fidelity.CROWDS not in fidelity.known(one.scheme):
-            assert abs(one.simulator - one.kernel) <= fidelity.SHARE, one
+        if "1.0bdp" not in one.scenario or bounds.CROWDS not in bounds.known(one.scheme):
+            assert abs(one.simulator - one.kernel) <= bounds.SHARE, one
 
 
 def test_over_three_bottlenecks_a_flow_gets_what_it_gets_on_the_kernel():
     runs = golden.read(golden.FOLDER / "fidelity-lot.json").runs
-    found = fidelity.crossings(fidelity.compare(fidelity.redrawn(runs, fidelity.DRAWS)))
+    found = shares.crossings(compare(redrawn(runs, bounds.DRAWS)))
     assert {one.scheme for one in found} == {"bbr", "cubic", "reno"}
-    assert all(one.runs >= 15 * fidelity.DRAWS for one in found)
+    assert all(one.runs >= 15 * bounds.DRAWS for one in found)
     for one in found:
-        if fidelity.RATIOS not in fidelity.known(one.scheme):
-            assert abs(one.error) <= fidelity.RATIO, one
+        if bounds.RATIOS not in bounds.known(one.scheme):
+            assert abs(one.error) <= bounds.RATIO, one
 
 
 def test_queueing_disciplines_hold_the_kernels_delay():
-    found = fidelity.queueing(_kept("fidelity-aqm"))
+    found = [queue.delay_ms for queue in shares.queueing(_kept("fidelity-aqm"))]
     assert len(found) >= 12
     for one in found:
         assert one.runs >= 4
-        assert abs(one.error) <= fidelity.QUEUEING, one
+        assert abs(one.error) <= bounds.QUEUEING, one
 
 
 def test_head_drop_holds_the_kernels_delay():
-    found = fidelity.queueing(fidelity.compare(golden.read(golden.FOLDER / "fidelity-head-drop.json").runs))
+    found = [queue.delay_ms for queue in shares.queueing(_kept("fidelity-head-drop"))]
     assert len(found) == 6
     for one in found:
         assert one.runs >= 4
-        assert abs(one.error) <= fidelity.STRICT_QUEUEING, one
+        assert abs(one.error) <= bounds.STRICT_QUEUEING, one
 
 
 def test_dualpi2_holds_the_kernels_delay_and_marks_as_much():
     runs = golden.read(golden.FOLDER / "fidelity-dualpi2.json").runs
-    found = fidelity.queueing(fidelity.compare(fidelity.redrawn(runs, fidelity.STRICT_DRAWS)))
+    found = shares.queueing(compare(redrawn(runs, bounds.STRICT_DRAWS)))
     assert len(found) == 6
-    for one in found:
-        assert one.runs >= 4 * fidelity.STRICT_DRAWS
-        assert abs(one.error) <= fidelity.STRICT_QUEUEING, one
-        low = one.scenario.endswith("low")
-        assert abs(one.marks_error) <= (fidelity.STRICT_QUEUEING if low else fidelity.CLASSIC_MARKS), one
-        assert (one.kernel_marked > 0) == (not one.scenario.endswith("drops"))
+    for queue in found:
+        delay, marked = queue.delay_ms, queue.marked
+        assert delay.runs >= 4 * bounds.STRICT_DRAWS
+        assert abs(delay.error) <= bounds.STRICT_QUEUEING, queue
+        low = delay.scenario.endswith("low")
+        assert abs(marked.error) <= (bounds.STRICT_QUEUEING if low else bounds.CLASSIC_MARKS), queue
+        assert (marked.kernel > 0) == (not delay.scenario.endswith("drops"))
 
 
 @pytest.mark.parametrize(
@@ -168,24 +180,16 @@ def test_dualpi2_holds_the_kernels_delay_and_marks_as_much():
     ],
 )
 def test_a_starved_flow_or_one_lost_packet_of_twenty_is_beyond_the_bounds(figure, value):
-    good = fidelity.Fidelity("reno", 24, 0.01, 0.05, 0.01, 0.05, 0.01, 0.0, 0.0, 0.01)
-    assert fidelity.misses(good) == set()
-    assert fidelity.misses(replace(good, **{figure: value})) == {figure}
+    good = summary.Fidelity("reno", 24, 0.01, 0.05, 0.01, 0.05, 0.01, 0.0, 0.0, 0.01)
+    assert bounds.misses(good) == set()
+    assert bounds.misses(replace(good, **{figure: value})) == {figure}
 
 
 def test_a_flow_over_several_bottlenecks_is_compared_by_its_ratio_to_the_others():
-    lot = parse(
-        {
-            "name": "lot",
-            "duration_s": 2,
-            "links": {name: {"rate_mbps": 10, "delay_ms": 5} for name in "ab"},
-            "flows": [{"scheme": "reno", "route": route} for route in (["a", "b"], ["a"], ["b"])],
-        },
-        "lot",
-    )
+    lot = _lot("reno")
     kernel = [_figures(goodput_mbps=value) for value in (1.0, 8.0, 8.0)]
     starved = [_figures(goodput_mbps=value) for value in (0.5, 8.5, 8.5)]
-    [one] = fidelity.crossings(
+    [one] = shares.crossings(
         [
             Comparison(GoldenRun("lot", "reno", lot, kernel), starved),
             Comparison(_run(_figures(), _figures()), [_figures(), _figures()]),
@@ -198,13 +202,13 @@ def test_a_flow_over_several_bottlenecks_is_compared_by_its_ratio_to_the_others(
 
 def test_what_the_command_prints_is_what_the_tests_demand(capsys):
     made = Console(file=sys.stdout, width=200)
-    found = fidelity.fidelity(["reno", "cdg"])
+    found = summary.fidelity(["reno", "cdg"])
     made.print(table(found))
     printed = capsys.readouterr().out
     for name in ("reno", "cdg"):
         [line] = [line for line in printed.splitlines() if line.startswith(name)]
         [one] = [one for one in found if one.scheme == name]
-        assert line.count("*") == len(fidelity.misses(one))
+        assert line.count("*") == len(bounds.misses(one))
 
 
 def test_queueing_is_the_mean_over_runs_of_one_scenario_and_scheme():
@@ -212,8 +216,9 @@ def test_queueing_is_the_mean_over_runs_of_one_scenario_and_scheme():
         Comparison(_run(_figures(rtt_mean_ms=kernel)), [_figures(rtt_mean_ms=56.0)])
         for kernel in (58.0, 62.0)
     ]
-    [one] = fidelity.queueing([*runs, Comparison(_run(_figures(rtt_mean_ms=None)), [_figures()])])
-    assert (one.runs, one.simulator_ms, one.kernel_ms) == (2, 6.0, 10.0)
+    [queue] = shares.queueing([*runs, Comparison(_run(_figures(rtt_mean_ms=None)), [_figures()])])
+    one = queue.delay_ms
+    assert (one.runs, one.simulator, one.kernel) == (2, 6.0, 10.0)
     assert one.error == pytest.approx(-0.4)
 
 
@@ -241,7 +246,7 @@ def test_the_ratio_of_two_flows_is_a_mean_over_seeds():
         Comparison(_run(even, uneven), [even, even]),
         Comparison(_run(uneven, uneven), [uneven, even]),
     ]
-    assert fidelity.sharing(compared) == [fidelity.Sharing("cubic", 2, 0.75, 0.75)]
+    assert shares.sharing(compared) == [shares.Means("cubic", "", 2, 2, 0.75, 0.75)]
 
 
 def test_jains_index_of_many_flows_is_a_mean_over_seeds_of_those_on_one_route():
@@ -252,17 +257,8 @@ def test_jains_index_of_many_flows_is_a_mean_over_seeds_of_those_on_one_route():
         Comparison(_run(*three), [most, even, even]),
         Comparison(_run(even, even), [even, even]),
     ]
-    lot = parse(
-        {
-            "name": "lot",
-            "duration_s": 2,
-            "links": {name: {"rate_mbps": 10, "delay_ms": 5} for name in "ab"},
-            "flows": [{"scheme": "cubic", "route": route} for route in (["a", "b"], ["a"], ["b"])],
-        },
-        "lot",
-    )
-    compared.append(Comparison(GoldenRun("lot", "cubic", lot, three), three))
+    compared.append(Comparison(GoldenRun("lot", "cubic", _lot("cubic"), three), three))
     # (9 + 3 + 3)^2 / (3 (81 + 9 + 9)) = 0.757...
-    [found] = fidelity.crowds(compared)
+    [found] = shares.crowds(compared)
     assert (found.scheme, found.flows, found.runs, found.kernel) == ("cubic", 3, 2, 1.0)
     assert found.simulator == pytest.approx((1 + 225 / 297) / 2)

@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from leogym.configs.suite import Suite
-from leogym.evaluation.fidelity import Comparison, compare, golden
+from leogym.evaluation.fidelity import golden
+from leogym.evaluation.fidelity.against_kernel import Comparison, compare
 from leogym.evaluation.fidelity.golden import FlowFigures
 from leogym.evaluation.recorded.file_names import joined
 from leogym.evaluation.recorded.results import Results

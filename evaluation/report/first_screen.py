@@ -6,7 +6,7 @@ from statistics import median
 import polars as pl
 
 from leogym.configs.suite import Suite
-from leogym.evaluation.fidelity import Fidelity, kernel
+from leogym.evaluation.fidelity.summary import Fidelity, kernel
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report.section import Badge, Section
 from leogym.evaluation.report.winners import Lead, leads

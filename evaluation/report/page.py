@@ -14,7 +14,9 @@ from markupsafe import Markup
 from leogym.common import yaml_text
 from leogym.common.atomic import write_atomically
 from leogym.configs.suite import Suite
-from leogym.evaluation.fidelity import BEYOND, Fidelity, kernel, of_results, spot
+from leogym.evaluation.fidelity import spot
+from leogym.evaluation.fidelity.bounds import BEYOND
+from leogym.evaluation.fidelity.summary import Fidelity, kernel, of_results
 from leogym.evaluation.figures import figure_module
 from leogym.evaluation.recorded import warnings
 from leogym.evaluation.recorded.results import Results

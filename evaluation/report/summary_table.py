@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from leogym.configs.suite import Suite
-from leogym.evaluation.fidelity import kernel, of_results
+from leogym.evaluation.fidelity.summary import kernel, of_results
 from leogym.evaluation.recorded import warnings
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import page
