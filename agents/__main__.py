@@ -6,15 +6,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from leogym.agents import bench_options, ship
+from leogym.agents import ship
 from leogym.agents.published import actors
-from leogym.agents.search import options as search
-from leogym.agents.worst_cases import options as worst_cases
+from leogym.agents.training.settings import CONFIGS
 from leogym.common import extras
-from leogym.common.command_line import OneLineParser, leogym_command
+from leogym.common.command_line import OneLineParser, as_folder, leogym_command
 from leogym.common.errors import reports_input_errors
 
 PROGRAM = "leogym agents"
+ENGINES = ("sb3", "rllib", "native")
+OBJECTIVES = ("power", "share")
 
 
 @reports_input_errors
@@ -79,9 +80,8 @@ def parser(searches: bool = False) -> OneLineParser:
     )
     add.add_argument("--out", type=Path, metavar="DIR", default=Path("runs/curves"))
     if searches:
-        search.add_to(commands.add_parser("search", help=search.HELP, examples=search.EXAMPLES))
-    add = commands.add_parser("worst-cases", help=worst_cases.HELP, examples=worst_cases.EXAMPLES)
-    worst_cases.add_to(add)
+        _add_search(commands)
+    _add_worst_cases(commands)
     add = commands.add_parser(
         "ship",
         help="make a trained/ folder from runs that differ only in their seeds",
@@ -89,15 +89,119 @@ def parser(searches: bool = False) -> OneLineParser:
     )
     add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders of training runs")
     add.add_argument("--out", type=Path, metavar="DIR", required=True, help="agents/trained/SCHEME")
-    bench_options.add_to(commands)
+    _add_benchmarks(commands)
     return parser
+
+
+def _add_search(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser(
+        "search",
+        help="improve the numbers of a small program by evolution against LeoBench's dev split",
+        examples=(
+            "agents/search/programs/queue-target.yaml --out runs/found",
+            "mine.yaml --generations 40 --population 16 --ray 10.0.0.1:6379",
+            "runs/found/program.yaml --out runs/found-further",
+        ),
+    )
+    add = parser.add_argument
+    add("program", type=Path, metavar="FILE", help="a program: agents/search/README.md has the grammar")
+    add("--out", type=as_folder, default=Path("runs/search"), metavar="DIR", help="(default: runs/search)")
+    add("--resume", action="store_true", help="continue the search in --out")
+    add("--generations", type=int, default=20, metavar="N", help="0 exports the start (default: 20)")
+    add("--population", type=int, default=8, metavar="N", help="candidates of a generation (default: 8)")
+    add("--runs", type=int, default=2, metavar="N", help="runs of each suite in a generation (default: 2)")
+    add("--seed", type=int, default=1, metavar="S", help="with it the winner is the same (default: 1)")
+    add("--jobs", type=int, default=0, metavar="N", help="runs at a time (default: one a core)")
+    add("--ray", metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here")
+    add("--version", default="v1", metavar="NAME", help="of LeoBench (default: v1)")
+    add(
+        "--decision-us",
+        type=float,
+        default=20.0,
+        metavar="US",
+        help="CPU time that a decision may take (default: 20)",
+    )
+
+
+def _add_worst_cases(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser(
+        "worst-cases",
+        help="search the scenarios in which a scheme or policy does worst beside the oracle",
+        examples=(
+            "orbit",
+            "runs/a --objective share --restarts 8",
+            "cubic --scenario runs/worst-cubic/power-1.yaml",
+        ),
+    )
+    add = parser.add_argument
+    add("policy", help="a scheme, a shipped policy, or a policy's folder")
+    help_text = "power of all flows together, or the lowest share of a flow (default: both in turn)"
+    add("--objective", choices=OBJECTIVES, help=help_text)
+    add("--restarts", type=int, default=4, metavar="N", help="searches of each (default: 4)")
+    help_text = "generations of a search, of 8 scenarios each (default: 8)"
+    add("--generations", type=int, default=8, metavar="N", help=help_text)
+    add("--seed", type=int, default=1, metavar="S")
+    add("--out", type=Path, metavar="DIR", help="default: runs/worst-NAME")
+    help_text = "measure in this scenario instead of searching"
+    add("--scenario", type=Path, metavar="FILE", help=help_text)
+
+
+def _add_benchmarks(commands: argparse._SubParsersAction) -> None:
+    command = commands.add_parser(
+        "bench-learning",
+        help="train for minutes from several seeds, and compare each policy with the untrained network",
+        examples=("--seeds 3 --minutes 4",),
+    )
+    command.add_argument("--seeds", type=positive, default=3)
+    command.add_argument("--minutes", type=float, default=4.0)
+    command.add_argument("--config", type=Path, default=CONFIGS / "astraea-minutes.yaml")
+    command = commands.add_parser(
+        "bench-engines",
+        help="check that the engines learn the same specification equally well",
+        examples=("--seeds 3", "--engines sb3 native --steps 20000"),
+    )
+    command.add_argument("--seeds", type=positive, default=3, help="per engine; an interval needs two")
+    command.add_argument("--steps", type=int, default=60_000)
+    command.add_argument("--engines", nargs="+", default=list(ENGINES), choices=ENGINES)
+    command = commands.add_parser(
+        "bench-sage",
+        help="compare a policy's power with that of the best scheme of Sage's pool",
+        examples=("runs/sage/policy", "agents/trained/sage/policy --scenarios 40 --duration 21"),
+    )
+    command.add_argument("policy", type=Path)
+    command.add_argument("--scenarios", type=int, default=20)
+    command.add_argument("--duration", type=float, default=28.0, help="seconds per run")
+    command.add_argument("--threads", type=int, default=1)
+
+
+def benchmark(flags: argparse.Namespace) -> int:
+    """Run a benchmark, which prints one JSON object per line; return its exit status."""
+    with extras.needed_by(f"agents {flags.command}"):
+        if flags.command == "bench-learning":
+            from leogym.agents.astraea import bench  # here, as all, because PyTorch takes a second to import
+
+            return bench.compare(flags.seeds, flags.minutes, flags.config)
+        if flags.command == "bench-engines":
+            from leogym.agents.engines import bench
+
+            return bench.compare(flags.seeds, flags.steps, flags.engines)
+        from leogym.agents.sage import evaluation
+
+        return evaluation.compare(flags.policy, flags.scenarios, flags.duration, flags.threads)
+
+
+def positive(text: str) -> int:
+    """Parse a whole number above 0 for argparse."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: must be a whole number above 0")
+    return int(text)
 
 
 def run(arguments: list[str], search_with: Callable[[argparse.Namespace], int] | None = None) -> int:
     """Run the command line ``arguments``; return the exit status. ``search_with`` carries out ``search``."""
     flags = parser(search_with is not None).parse_args(arguments)
     if flags.command.startswith("bench-"):
-        return bench_options.carry_out(flags)
+        return benchmark(flags)
     if flags.command == "import":
         out = flags.out or Path("runs") / f"{flags.scheme}-published"
         if flags.scheme == "sage":

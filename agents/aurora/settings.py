@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from leogym.agents.baselines.ppo.settings import PpoSettings
+from leogym.agents.baselines.ppo import PpoSettings
 from leogym.agents.training.settings import Count, Fraction, Size, Width, ranges_by_name
 from leogym.common.strict import NonNegative, Positive
 from leogym.configs.sampling import AuroraSampling, Sampling

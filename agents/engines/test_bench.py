@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from leogym.agents import bench_options
+from leogym.agents import __main__ as command
 from leogym.agents.engines import bench
 from leogym.results.intervals import interval
 
@@ -27,8 +27,8 @@ def test_several_seeds_have_an_interval():
 @pytest.mark.parametrize("text", ["0", "-3", "many"])
 def test_seeds_are_at_least_one(text):
     with pytest.raises(argparse.ArgumentTypeError, match="above 0"):
-        bench_options.positive(text)
+        command.positive(text)
 
 
 def test_the_options_name_every_engine():
-    assert set(bench_options.ENGINES) == bench.ENGINES.keys()
+    assert set(command.ENGINES) == bench.ENGINES.keys()

@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 import torch
 
-from leogym.agents.baselines.ppo.settings import PpoSettings
+from leogym.agents.baselines.ppo import PpoSettings
 from leogym.agents.engines.data_parallel import Ranks
 from leogym.agents.engines.sb3 import loop, ppo
 from leogym.agents.training.run_folder import RunFolder

@@ -15,10 +15,10 @@ import torch
 from ray.rllib.core.learner.learner_group import LearnerGroup
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
-from leogym.agents.baselines.ppo.settings import PpoSettings
+from leogym.agents.baselines.ppo import PpoSettings
 from leogym.agents.engines import ray_cluster
 from leogym.agents.engines.rllib import algorithms, learner_checkpoint, online
-from leogym.agents.engines.rllib.flow_replay import FlowReplayBuffer
+from leogym.agents.engines.rllib.algorithms import FlowReplayBuffer
 from leogym.agents.engines.rllib.rewards import FlowRewards, Rewards
 from leogym.agents.engines.test_engines import TINY, exported, observations, rows
 from leogym.agents.export import save_policy

@@ -1,6 +1,6 @@
 """Runs, processes and resumed runs of the engines play different episodes."""
 
-from leogym.agents.baselines.ppo.settings import PpoSettings
+from leogym.agents.baselines.ppo import PpoSettings
 from leogym.agents.engines.rllib import algorithms
 from leogym.agents.engines.sb3.checkpoint import seed_episodes
 from leogym.agents.training.episode_batch import Episodes

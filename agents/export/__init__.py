@@ -1,12 +1,15 @@
 """Policy folders from networks that any library trained: `save_policy`."""
 
+import io
 import json
 import tempfile
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import leosim
+import numpy as np
 
 from leogym.agents.training.run_folder import SPEC_VERSION
 from leogym.common import digests, extras
@@ -14,13 +17,18 @@ from leogym.common.atomic import write_together
 from leogym.common.errors import InputError
 
 with extras.needed_by("leogym.agents.export"):
-    from leogym.agents.export import comparison, onnx_file
+    import torch
+
+    from leogym.agents.export import comparison
     from leogym.agents.export.layers import Copies
     from leogym.agents.export.models import actor_of, environment_of
     from leogym.agents.export.network import Actor
 
 TOLERANCE = 1e-5
 """Largest difference between the model's actions and those of the written folder."""
+_OPSET = 17
+_STEPS = 3
+"""Steps in a row that are compared, because a recurrent policy's later ones depend on its memory."""
 
 
 def save_policy(
@@ -82,7 +90,7 @@ def save_policy(
         **({"provenance": dict(provenance)} if provenance else {}),
     }
     try:
-        network = onnx_file.write(actor, probe.observation_dim)
+        network = _onnx(actor, probe.observation_dim)
     except InputError:
         raise
     except Exception as error:  # torch and the libraries raise exceptions of any type
@@ -107,7 +115,7 @@ def _checked(
             policy = leosim.Policy.load(name)
         except leosim.InputError as error:
             raise InputError(str(error).removeprefix(f"{draft}/")) from None
-    difference = onnx_file.difference(policy, actor, description["observation_dim"])
+    difference = _difference(policy, actor, description["observation_dim"])
     if not difference <= TOLERANCE:
         raise InputError(
             f"policy.onnx: actions differ by {difference:g} from the model's: the network must give the same "
@@ -118,6 +126,49 @@ def _checked(
     folder.mkdir(parents=True, exist_ok=True)
     write_together(folder, digests.add_record(files))
     return folder
+
+
+def _onnx(actor: Actor, observation_dim: int) -> bytes:
+    """Return ``actor`` as an ONNX model: ``observation`` and states in, ``action`` and next states out."""
+    names = ["observation", *actor.states]
+    arguments = (torch.zeros(1, observation_dim), *(torch.zeros(shape) for shape in actor.states.values()))
+    outputs = ["action", *(f"next_{name}" for name in actor.states)]
+    ranks = {"action": 2, "observation": 2}
+    ranks |= {name: len(shape) for name, shape in actor.states.items()}
+    free = {name: {ranks[name.removeprefix("next_")] - 2: "batch"} for name in [*names, *outputs]}
+    file: Any = io.BytesIO()
+    with warnings.catch_warnings():
+        # Tracing takes modules that torch.export refuses, such as cells with a free batch.
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            actor,
+            arguments,
+            file,
+            dynamo=False,
+            opset_version=_OPSET,
+            input_names=names,
+            output_names=outputs,
+            dynamic_axes=free,
+        )
+    return file.getvalue()
+
+
+def _difference(policy: leosim.Policy, actor: Actor, observation_dim: int, rows: int = 64) -> float:
+    """Return the largest difference of the actions of both over ``rows`` random observations."""
+    random = np.random.default_rng(0)
+    memories = np.zeros((rows, policy.memory_dim), np.float32)
+    states = [[torch.zeros(shape) for shape in actor.states.values()] for _ in range(rows)]
+    largest = 0.0
+    for _ in range(_STEPS):
+        observations = random.uniform(0.0, 2.0, (rows, observation_dim)).astype(np.float32)
+        actions = policy.act(observations, memories)
+        for row in range(rows):
+            with torch.no_grad():
+                action, *states[row] = actor(torch.as_tensor(observations[row : row + 1]), *states[row])
+            largest = max(largest, float(np.abs(action.numpy()[0] - actions[row]).max(initial=0.0)))
+            if np.isnan(action.numpy()).any() or np.isnan(actions[row]).any():
+                return float("nan")
+    return largest
 
 
 __all__ = ["save_policy"]

@@ -1,4 +1,4 @@
-"""The networks of each library: their inputs, and how their outputs become an action."""
+"""The networks of each library and the wrappers around them: from an observation to an action."""
 
 import copy
 from pathlib import Path
@@ -10,9 +10,9 @@ import torch
 from gymnasium import spaces
 from torch import Tensor, nn
 
-from leogym.agents.export import wrappers
-from leogym.agents.export.layers import Copies, innermost
-from leogym.agents.export.network import Actor, Best, Clipped, Network, Scaled
+from leogym.agents.export.layers import Copies, innermost, layers
+from leogym.agents.export.network import Actor, Best, Clipped, Network, Scaled, Standardized
+from leogym.agents.export.probing import Steps, steps_of
 from leogym.common.errors import InputError
 from leogym.envs.interface import control_loop
 
@@ -24,9 +24,7 @@ def environment_of(model: Any, env: Any) -> Any:
     if isinstance(env, str):
         return gymnasium.make(env)
     if env is None and _libraries(model) & SB3:
-        from leogym.agents.export import stable_baselines3
-
-        return stable_baselines3.environment(model)
+        return model.get_env()  # None for a model that was loaded alone
     return env
 
 
@@ -56,7 +54,7 @@ def actor_of(model: Any, env: Any, copies: Copies, states: dict[str, tuple[int, 
     network.module.eval()
     if env is None:
         return Actor(network, [], [], {})
-    before, after = wrappers.steps(env, copies)
+    before, after = wrapper_steps(env, copies)
     arguments = control_loop(innermost(env))
     if arguments.get("normalize_observations"):
         before.insert(0, nn.Softsign())
@@ -121,3 +119,32 @@ def unsquashed(space: spaces.Box) -> Scaled:
 def clipped(space: spaces.Box) -> Clipped:
     """Return the step that clips actions to the bounds of ``space``."""
     return Clipped(space.low, space.high)
+
+
+def wrapper_steps(env: Any, copies: Copies) -> Steps:
+    """Return the effect of ``env``'s wrappers on observations and actions.
+
+    Raises:
+        InputError: a wrapper does something that a policy cannot, or that cannot be known.
+    """
+    before: list[nn.Module] = []
+    after: list[nn.Module] = []
+    for layer in layers(env):
+        if layer.is_harmless:
+            continue
+        observed, acted = steps_of(layer, copies, _statistics(layer.env))
+        before[:0] = observed
+        after += acted
+    return before, after
+
+
+def _statistics(env: Any) -> list[nn.Module] | None:
+    """Return the steps of a wrapper with running statistics of observations, as they are now."""
+    statistics = getattr(env, "__dict__", {}).get("obs_rms")
+    if statistics is None or not hasattr(statistics, "var"):
+        return None
+    if hasattr(env, "norm_obs"):  # Stable-Baselines3
+        if not env.norm_obs:
+            return None
+        return [Standardized(statistics.mean, statistics.var, env.epsilon, env.clip_obs)]
+    return [Standardized(statistics.mean, statistics.var, env.epsilon)]

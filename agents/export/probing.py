@@ -63,29 +63,13 @@ class Tape:
         return answer
 
 
-class Splice(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Stands in for a wrapped environment: its observations come from a tape, and actions go onto it."""
+class Taped:
+    """Stands in for an environment or vector: observations come from a tape, and actions go onto it."""
+
+    env: Any
 
     def __init__(self, env: Any, tape: Tape) -> None:
-        super().__init__(env)
-        self._tape = tape
-
-    def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
-        """Reset, and show the tape's observation."""
-        _, info = self.env.reset(**arguments)
-        return self._tape.observation(), info
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Keep the action, step with a quiet one, and show the tape's observation."""
-        self._tape.actions.append(np.array(action))
-        return (self._tape.observation(), *self._tape.answer(self.env.step))  # type: ignore[return-value]
-
-
-class VectorSplice(gymnasium.vector.VectorWrapper):
-    """As `Splice`, for Gymnasium's vectors."""
-
-    def __init__(self, env: Any, tape: Tape) -> None:
-        super().__init__(env)
+        super().__init__(env)  # type: ignore[call-arg]
         self._tape = tape
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
@@ -93,10 +77,18 @@ class VectorSplice(gymnasium.vector.VectorWrapper):
         _, info = self.env.reset(**arguments)
         return self._tape.observation(), info
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Keep the actions, step with quiet ones, and show the tape's observations."""
-        self._tape.actions.append(np.array(actions))
+        self._tape.actions.append(np.array(action))
         return (self._tape.observation(), *self._tape.answer(self.env.step))  # type: ignore[return-value]
+
+
+class Splice(Taped, gymnasium.Wrapper[Any, Any, Any, Any]):
+    """`Taped` for an environment."""
+
+
+class VectorSplice(Taped, gymnasium.vector.VectorWrapper):  # type: ignore[override] (a name)
+    """`Taped` for Gymnasium's vectors."""
 
 
 def vec_splice(env: Any, tape: Tape) -> Any:

@@ -13,11 +13,6 @@ from leogym.agents.export.network import Network, Predict
 from leogym.common.errors import InputError
 
 
-def environment(model: Any) -> Any:
-    """Return the environment of the training, with its statistics; None for a model that was loaded alone."""
-    return model.get_env()
-
-
 def network(model: Any) -> Network:
     """Return the network that ``model.predict(observation, deterministic=True)`` uses."""
     policy = _copy(getattr(model, "policy", model))

@@ -16,8 +16,7 @@ from stable_baselines3.common import atari_wrappers, monitor, vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnvWrapper, VecNormalize
 from torch import nn
 
-from leogym.agents.export import comparison, probing, save_policy
-from leogym.agents.export import wrappers as exported
+from leogym.agents.export import comparison, models, probing, save_policy
 from leogym.agents.export.layers import Copies
 from leogym.agents.export.network import Actor, Network
 from leogym.common.errors import InputError
@@ -119,7 +118,7 @@ def outcome(env, name: str) -> str:
     """Return whether the wrapper ``name`` is exported or refused; fail if it is passed over."""
     made = network()
     try:
-        before, after = exported.steps(env, Copies())
+        before, after = models.wrapper_steps(env, Copies())
     except InputError as error:
         refusal = str(error)
     else:
@@ -224,7 +223,7 @@ def test_every_wrapper_of_gymnasium_and_stable_baselines3_is_in_the_policy_or_re
     else:
         env = MADE.get(name, lambda kind, env, folder: kind(env))(kind, make(), str(tmp_path))
     if name in DRAWING:
-        assert exported.steps(env, Copies()) == ([], [])
+        assert models.wrapper_steps(env, Copies()) == ([], [])
         return
     if vars(env).get("obs_rms") is not None:
         # Statistics of some steps, which a policy keeps as they are.
@@ -285,7 +284,7 @@ def test_statistics_of_numbers_that_never_vary_do_not_hinder():
 
 def outcome_of_rounding(env) -> float:
     """Return how far a policy's inputs are from what ``env`` shows, relative to their size or 1."""
-    before, _ = exported.steps(env, Copies())
+    before, _ = models.wrapper_steps(env, Copies())
     freeze(env)
     out = env.reset()
     seen = np.reshape(out if hasattr(env, "step_wait") else out[0], (-1, 50))[0]
@@ -301,7 +300,7 @@ def test_what_is_no_wrapper_that_is_known_is_refused_by_name():
         with pytest.raises(
             InputError, match=rf"^env: {type(env).__name__}: is not an environment of this pack"
         ):
-            exported.steps(env, Copies())
+            models.wrapper_steps(env, Copies())
         env.close()
 
 
@@ -312,7 +311,7 @@ def test_the_environment_and_its_wrappers_stay_as_they_are():
         env.step(np.ones(1, np.float32))
     simulated, count = simulations(base(env)).batch, env.obs_rms.count
     actions, mean = simulated.actions(0).copy(), env.obs_rms.mean.copy()
-    outcome_of = exported.steps(env, Copies())
+    outcome_of = models.wrapper_steps(env, Copies())
     assert len(outcome_of[0]) == 2
     assert (env.obs_rms.count, env.update_running_mean) == (count, True)
     np.testing.assert_array_equal(env.obs_rms.mean, mean)
@@ -381,7 +380,7 @@ def test_the_comparison_sees_what_no_wrapper_explains(tmp_path, monkeypatch):
         assert not (tmp_path / "policy").exists()
     save_policy(linear, tmp_path / "harmless", Rewarded(scenario=SHORT))
     # A wrapper that the export would leave out.
-    monkeypatch.setattr(exported, "steps_of", lambda *_: ([], []))
+    monkeypatch.setattr(models, "steps_of", lambda *_: ([], []))
     for env, name, what in (
         (StepOnly(flow()), "StepOnly", "inputs"),
         (Halved(flow()), "Halved", "actions"),

@@ -2,7 +2,8 @@
 
 The index is a sorted string table of LevelDB (its documentation's ``table_format.md``): blocks of entries
 with shared prefixes, an index block, and a footer. It maps tensor names to type, shape and position in the
-data files, which hold raw numbers. The reader executes nothing from the files and checks every length.
+data files, which hold raw numbers. Checksums are CRC-32C (RFC 3720, appendix B.4), masked. The reader
+executes nothing from the files and checks every length.
 """
 
 import struct
@@ -13,8 +14,37 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.agents.published.crc32c import masked
 from leogym.common.errors import InputError
+
+POLYNOMIAL = 0x82F63B78  # Castagnoli's polynomial, reflected
+MASK_DELTA = 0xA282EAD8
+
+
+def _crc_entry(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (POLYNOMIAL if byte & 1 else 0)
+    return byte
+
+
+_CRC_TABLE = [_crc_entry(byte) for byte in range(256)]
+
+
+def crc32c(data: bytes) -> int:
+    """Return the CRC-32C of ``data``."""
+    value = 0xFFFFFFFF
+    for byte in data:
+        value = _CRC_TABLE[(value ^ byte) & 0xFF] ^ value >> 8
+    return value ^ 0xFFFFFFFF
+
+
+def masked(data: bytes) -> int:
+    """Return the CRC-32C of ``data`` as files store it: rotated by 15 bits, plus a constant.
+
+    The mask is needed because a CRC of data that contains CRCs is weak.
+    """
+    value = crc32c(data)
+    return ((value >> 15 | value << 17) + MASK_DELTA) & 0xFFFFFFFF
+
 
 FOOTER_BYTES = 48
 MAGIC = 0xDB4775248B80FB57

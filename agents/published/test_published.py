@@ -8,8 +8,7 @@ import pytest
 
 from leogym.agents.__main__ import run
 from leogym.agents.published import actors
-from leogym.agents.published.crc32c import crc32c, masked
-from leogym.agents.published.tensor_bundle import MAGIC, TensorBundle
+from leogym.agents.published.tensor_bundle import MAGIC, TensorBundle, crc32c, masked
 from leogym.common.errors import InputError
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from leogym.agents.baselines.ppo.settings import PpoSettings
+from leogym.agents.baselines.ppo import PpoSettings
 from leogym.agents.engines.sb3 import loop
 from leogym.agents.training.curriculum import Curriculum
 from leogym.agents.training.episode_batch import Episodes

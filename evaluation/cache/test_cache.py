@@ -13,7 +13,7 @@ from leogym.configs.suite import Compare
 from leogym.evaluation import cli
 from leogym.evaluation.cache import folder
 from leogym.evaluation.cache.folder import Folder
-from leogym.evaluation.cache.key import key
+from leogym.evaluation.cache.taking import key
 from leogym.evaluation.runs import execute
 from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.study import Study

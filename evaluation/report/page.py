@@ -1,5 +1,6 @@
 """``report.html``: one offline file with tables, figures, explanations and provenance."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from markupsafe import Markup
 
 from leogym.common import yaml_text
 from leogym.common.atomic import write_atomically
+from leogym.common.command_line import leogym_command
+from leogym.configs import suite as suites
 from leogym.configs.suite import Suite
 from leogym.evaluation.fidelity import spot
 from leogym.evaluation.fidelity.bounds import BEYOND
@@ -20,15 +23,7 @@ from leogym.evaluation.fidelity.summary import Fidelity, kernel, of_results
 from leogym.evaluation.figures import figure_module
 from leogym.evaluation.recorded import warnings
 from leogym.evaluation.recorded.results import Results
-from leogym.evaluation.report import (
-    commands,
-    drawing,
-    first_screen,
-    packing,
-    path_maps,
-    ranking,
-    time_series,
-)
+from leogym.evaluation.report import drawing, first_screen, packing, path_maps, ranking, time_series
 from leogym.evaluation.report.section import FigureName, MakeSection, Section
 from leogym.evaluation.report.tables import table
 from leogym.results import figure_style
@@ -212,7 +207,7 @@ def section(
         ],
         "figures": [group for group in groups[suite.name] if not (chart and group.kind in time_series.KINDS)],
         "explorer": chart,
-        "command": commands.of_suite(results, suite),
+        "command": command_of(results, suite),
         "study": "" if study is None else study.in_suites.get(suite.name, ""),
         "size": _size(results, suite),
         "warnings": warnings.lines_of_suite(results, suite.name),
@@ -257,3 +252,42 @@ def _size(results: Results, suite: Suite) -> dict[str, Any]:
 def _seeds(results: Results) -> list[dict[str, Any]]:
     keys = ["suite", "scenario", "repeat", "seed", "offset_s"]
     return results.runs.select(keys).unique().sort(keys).to_dicts()
+
+
+def command_of(results: Results, suite: Suite) -> str:
+    """Return the command line that runs a suite alone as before; the user's policies keep their folders."""
+    words = _arguments(str(results.description["command"]))
+    config = results.description["config"]
+    name = suite.name
+    if name not in suites.shipped() and suite.source != f"configs/scenarios/{name}.yaml":
+        # Use the path of a user's file from the command; a scenario file's suite has it as source.
+        files = [word for word in [*words, suite.source] if word.endswith((".yaml", ".yml"))]
+        named = [word for word in files if Path(word).stem == name]
+        name = (named or (files if len(files) == 1 else []) or [name])[0]
+    options: list[str] = []
+    if "--schemes" in words[:-1]:
+        options += ["--schemes", words[words.index("--schemes") + 1]]
+    elif suite.tests_schemes:
+        options += ["--schemes", ",".join(_tested(results, suite))]
+    if (backend := config.get("backend", "simulator")) != "simulator":
+        options += ["--backend", str(backend)]
+    if config.get("repeats"):
+        options += ["--repeats", str(config["repeats"])]
+    options += [f"--{name}" for name in ("quick", "spot") if config.get(name)]
+    if (seed := results.description["seed"]) != 1:
+        options += ["--seed", str(seed)]
+    return leogym_command("evaluate", name, *options)
+
+
+def _arguments(command: str) -> list[str]:
+    """Return a command's words, with ``--name=value`` as two."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return []
+    return [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
+
+
+def _tested(results: Results, suite: Suite) -> list[str]:
+    ran = set(results.runs.filter(pl.col("suite") == suite.name)["run_scheme"])
+    return [scheme for scheme in results.schemes if scheme in ran]

@@ -7,7 +7,7 @@ import pytest
 from leogym.configs import suite as suites
 from leogym.configs.suite import Suite
 from leogym.evaluation.recorded.results import Results
-from leogym.evaluation.report import commands
+from leogym.evaluation.report import page
 
 OWN = "name: mine\ntitle: mine\nscenario:\n  duration_s: 2\n  links: {l: {rate_mbps: 10, delay_ms: 5}}\n"
 
@@ -18,7 +18,7 @@ def told(suite: Suite, command: str, schemes: list[str], seed: int = 1, **config
     rows = {"suite": [suite.name] * len(schemes), "run_scheme": schemes, "scheme": schemes}
     results = Results(Path(), description, pl.DataFrame(rows))
     results.__dict__["summary"] = results.runs
-    return commands.of_suite(results, suite)
+    return page.command_of(results, suite)
 
 
 def test_a_suites_own_schemes_and_what_papers_add_are_spelled_out() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from leogym.configs import suite as suites
 from leogym.evaluation.recorded.results import Results
-from leogym.evaluation.report import first_screen, ranking, winners
+from leogym.evaluation.report import first_screen, ranking
 from tests.support.sample_results import sample_results
 
 SCHEMES = ["cubic", "reno", "astraea"]
@@ -72,7 +72,7 @@ def test_nobody_leads_where_one_scheme_ran(results: Results) -> None:
     alone = with_runs(results, results.runs.filter(pl.col("scheme") == "cubic"))
     assert first_screen.leads_by_suite(alone) == []
     assert ranking.ranking(alone) == []
-    assert winners.lead_by(alone, suites.load("leo-single"), "power") is None
+    assert first_screen.lead_by(alone, suites.load("leo-single"), "power") is None
 
 
 def test_what_was_run_is_told_in_natural_units(results: Results) -> None:

@@ -12,9 +12,8 @@ from leogym.common.errors import InputError
 from leogym.results.figure_style import svg
 from studies.detection import figure, means, runs
 from studies.detection.__main__ import main, parsed
-from studies.detection.detectors import DETECTORS
 from studies.detection.matching import Score
-from studies.detection.runs import Phase, Scored, Settings
+from studies.detection.runs import DETECTORS, Phase, Scored, Settings
 
 QUICK = Settings(repeats=1, duration_s=50.0)
 

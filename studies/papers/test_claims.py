@@ -10,7 +10,7 @@ from studies.papers import paper
 from studies.papers.claim import Part
 from studies.papers.kinds import AnyClaim, Ratio, Trend
 from studies.papers.measures import MEASURES
-from studies.papers.selection import choose
+from studies.papers.readings import choose
 
 ALL = [(name, claim) for name in paper.shipped() for claim in paper.load(name).claims]
 CLAIM: dict[str, Any] = {"id": "one", "where": "IV, Fig. 1", "says": "It is so.", "suite": "leo-single"}

@@ -1,7 +1,18 @@
 """Asynchronous PPO with parameters shared by all flows, trained by RLlib."""
 
-from leogym.agents.baselines.appo.settings import AppoSettings
+from leogym.agents.baselines.ppo import PpoSettings
 from leogym.agents.training.scheme import Scheme
+from leogym.agents.training.settings import Count, Engine, Size
+
+
+class AppoSettings(PpoSettings):
+    """Settings of an APPO run. ``minibatch_size`` has no effect: an update uses its whole batch."""
+
+    engine: Engine = "rllib"
+    rollout_steps: Size = 64
+    """Monitor intervals of each simulation per fragment, over which V-trace corrects."""
+    epochs: Count = 1
+
 
 SCHEME = Scheme(
     name="appo",

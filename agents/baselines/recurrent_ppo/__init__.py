@@ -1,7 +1,15 @@
 """PPO with an LSTM before the actor's and the critic's layers, trained by sb3-contrib."""
 
-from leogym.agents.baselines.recurrent_ppo.settings import RecurrentPpoSettings
+from leogym.agents.baselines.ppo import PpoSettings
 from leogym.agents.training.scheme import Scheme
+from leogym.agents.training.settings import Width
+
+
+class RecurrentPpoSettings(PpoSettings):
+    """Settings of a recurrent PPO run."""
+
+    memory_cells: Width = 64  # cells of the actor's and of the critic's LSTM
+
 
 SCHEME = Scheme(
     name="recurrent_ppo",

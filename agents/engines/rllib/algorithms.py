@@ -14,11 +14,12 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.algorithms.sac import SACConfig
 from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
+from ray.rllib.utils.replay_buffers.multi_agent_episode_buffer import MultiAgentEpisodeReplayBuffer
 
-from leogym.agents.baselines.appo.settings import AppoSettings
-from leogym.agents.baselines.dreamerv3.settings import DreamerV3Settings
-from leogym.agents.baselines.ppo.settings import PpoSettings
-from leogym.agents.engines.rllib.flow_replay import FlowReplayBuffer
+from leogym.agents.baselines.appo import AppoSettings
+from leogym.agents.baselines.dreamerv3 import DreamerV3Settings
+from leogym.agents.baselines.ppo import PpoSettings
 from leogym.agents.engines.rllib.learner_checkpoint import learner_of, lock_updates
 from leogym.agents.engines.rllib.modules import AsynchronousFlowModule, flow_module, own_module
 from leogym.agents.engines.rllib.rewards import FlowRewards
@@ -26,6 +27,29 @@ from leogym.agents.engines.settings import ReplaySettings, Sb3Settings
 from leogym.agents.training.settings import TrainSettings
 from leogym.envs.rllib import MultiFlowEnv, SingleFlowEnv
 from leogym.envs.seeding import mixed
+
+
+class FlowReplayBuffer(MultiAgentEpisodeReplayBuffer):
+    """RLlib 2.60's buffer, fixed for an agent that joins at the last step of a sampled fragment.
+
+    The next fragment then has a reward of 0 for the agent without the action, and RLlib's buffer fails to
+    find the action when it joins both fragments. This buffer drops that reward.
+    """
+
+    def add(self, episodes: Any) -> None:
+        """Add fragments of episodes, joined with the stored ones."""
+        for episode in episodes if isinstance(episodes, list) else [episodes]:
+            if isinstance(episode, MultiAgentEpisode):
+                leave_out_rewards_of_nothing(episode)
+        super().add(episodes)
+
+
+def leave_out_rewards_of_nothing(episode: MultiAgentEpisode) -> None:
+    """Remove pending rewards of 0 that belong to no action."""
+    rewards, actions = episode._hanging_rewards_end, episode._hanging_actions_end
+    for agent in [agent for agent in rewards if agent not in actions and not rewards[agent]]:
+        del rewards[agent]
+
 
 if TYPE_CHECKING:
     from ray.rllib.algorithms.dreamerv3 import DreamerV3Config

@@ -11,8 +11,8 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
-from leogym.agents.baselines.ppo.settings import PpoSettings
-from leogym.agents.baselines.recurrent_ppo.settings import RecurrentPpoSettings
+from leogym.agents.baselines.ppo import PpoSettings
+from leogym.agents.baselines.recurrent_ppo import RecurrentPpoSettings
 from leogym.agents.engines.actor import ACTIVATIONS, dense_layers
 from leogym.agents.engines.sb3 import loop
 from leogym.agents.training.run_folder import RunFolder
