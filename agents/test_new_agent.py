@@ -13,6 +13,7 @@ from leogym.agents import train_cli
 from leogym.agents.judging import held_out
 from leogym.agents.training import registry
 from leogym.evaluation import cli
+from tests.support import one_link
 
 DOCUMENTED = Path(agents.__file__).resolve().parents[1] / "docs" / "new-agent"
 
@@ -54,13 +55,8 @@ def test_one_folder_and_one_yaml_are_all_that_an_agent_takes(tmp_path):
     assert json.loads((run / "summary.json").read_text())["held_out"]["best"]["steps"] >= 20_000
     assert held_out(run, 4)["normalized_goodput"] > 0
 
-    scenario = tmp_path / "short.yaml"
-    scenario.write_text(
-        "name: short\nduration_s: 3\nlinks: {link: {rate_mbps: 20, delay_ms: 10}}\n"
-        "flows: [{scheme: $scheme, route: [link]}]\n"
-    )
     evaluated = ["--schemes", f"cubic,hillclimb={run / 'policy'}", "--repeats", "1", "--jobs", "1"]
-    assert cli.run([str(scenario), *evaluated, "--out", str(tmp_path / "report")]) == 0
+    assert cli.run([one_link.written(tmp_path), *evaluated, "--out", str(tmp_path / "report")]) == 0
     with (tmp_path / "report" / "summary.csv").open(newline="") as file:
         schemes = {row["scheme"] for row in csv.DictReader(file)}
     assert schemes == {"cubic", "hillclimb"}

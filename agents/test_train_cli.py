@@ -6,6 +6,7 @@ import yaml
 
 from leogym.agents import train_cli
 from leogym.common.errors import InputError
+from tests.support import one_link
 
 TINY = """
 agent: astraea
@@ -225,11 +226,7 @@ def test_an_algorithm_that_there_is_not_is_answered_with_those_that_there_are(tm
 
 @pytest.mark.parametrize("name", ["static-100-cubic", "leo-single", "FILE"])
 def test_training_takes_the_scenarios_that_evaluation_takes(tmp_path, config, name):
-    path = tmp_path / "mine.yaml"
-    path.write_text(
-        "duration_s: 1\nlinks: {l: {rate_mbps: 10, delay_ms: 5}}\nflows: [{scheme: $scheme, route: [l]}]\n"
-    )
-    given = str(path) if name == "FILE" else name
+    given = one_link.written(tmp_path) if name == "FILE" else name
     words = ["--agent", "astraea", "--config", config, "--steps", 20, "--set", f"scenarios={given}"]
     assert run(tmp_path, *words) == 0
     assert yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())["scenarios"]["names"] == [given]

@@ -18,19 +18,8 @@ from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import page
 from leogym.traces.path import cache, shared, synth
 from tests.damage import damaged, damages
-from tests.support import tiny_benchmark
+from tests.support import one_link, tiny_benchmark
 
-SUITE = """
-name: one
-title: One
-repeats: 1
-figures: []
-scenario:
-  name: one
-  duration_s: 1
-  links: {l: {rate_mbps: 10, delay_ms: 5}}
-  flows: [{scheme: $scheme, route: [l]}]
-"""
 RECORDED = ("run.json", "runs.parquet", "series/")
 """What a report is made of; it writes all other files anew."""
 
@@ -38,9 +27,9 @@ RECORDED = ("run.json", "runs.parquet", "series/")
 @pytest.fixture(scope="module")
 def arguments(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("evaluation")
-    (folder / "one.yaml").write_text(SUITE)
+    suite = one_link.written(folder, one_link.suite("one", repeats=1), "one")
     words = ["--schemes", "cubic,reno", "--out", str(folder / "out"), "--cache", "none"]
-    return [str(folder / "one.yaml"), *words]
+    return [suite, *words]
 
 
 @pytest.fixture(scope="module")

@@ -6,25 +6,16 @@ import pytest
 
 from leogym.common.errors import InputError
 from leogym.evaluation import cli
-
-SUITE = """
-name: small
-title: Small
-figures: []
-scenario:
-  duration_s: 2
-  links: {l: {rate_mbps: 10, delay_ms: 5}}
-  flows: [{scheme: $scheme, route: [l]}]
-"""
+from tests.support import one_link
 
 
 @pytest.mark.parametrize("left_bytes", [8_192, 24_576, 45_056], ids=["series", "parquet", "report"])
 def test_a_disk_that_fills_up_is_one_line_and_a_resume_goes_on(
     small_disk: Path, tmp_path: Path, left_bytes: int
 ) -> None:
-    suite, out, filler = tmp_path / "small.yaml", small_disk / "out", small_disk / "filler"
-    suite.write_text(SUITE)
-    arguments = [str(suite), "--schemes", "reno", "--out", str(out)]
+    suite = one_link.written(tmp_path, one_link.suite("small").replace("duration_s: 1", "duration_s: 2"))
+    out, filler = small_disk / "out", small_disk / "filler"
+    arguments = [suite, "--schemes", "reno", "--out", str(out)]
     cli.run([*arguments, "--repeats", "1"])
     filler.write_bytes(bytes(shutil.disk_usage(small_disk).free - left_bytes))
     with pytest.raises(

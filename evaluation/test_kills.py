@@ -17,20 +17,9 @@ from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import page, summary_table
 from leogym.results import provenance
 from tests.kills import contents, differences, in_child, stopped_at, without_keys, writes
-from tests.support import tiny_benchmark
+from tests.support import one_link, tiny_benchmark
 
 ROOT = Path(__file__).resolve().parents[1]
-SUITE = """
-name: one
-title: One
-repeats: 2
-figures: []
-scenario:
-  name: one
-  duration_s: 1
-  links: {l: {rate_mbps: 10, delay_ms: 5}}
-  flows: [{scheme: $scheme, route: [l]}]
-"""
 KILLS, INTERRUPTS = {"evaluation": 0, "leobench": 0}, {"evaluation": 3, "leobench": 1}
 """Evenly spaced; a kill also comes before each rename, between which only temporary files change."""
 MASKS = {
@@ -83,7 +72,7 @@ def main(what: str, folder: Path) -> None:
     page.render = render  # type: ignore[assignment]
     page.Prepared.of = lambda results: None  # type: ignore[assignment,method-assign]
     if what == "evaluation":
-        (folder / "one.yaml").write_text(SUITE)
+        one_link.written(folder, one_link.suite("one", repeats=2), "one")
         words = [str(folder / "one.yaml"), "--schemes", "cubic", "--cache", "none", "--resume"]
     else:
         version.FOLDER = folder / "versions"

@@ -8,19 +8,14 @@ import pytest
 
 from leogym.evaluation import cli
 from leogym.kernel_bridge.lab import image, links, served_in_guest
+from tests.support import one_link
 
 LACK = links.missing() or served_in_guest.missing(image.latest())
 POLICY = Path(__file__).resolve().parents[1] / "core/control/tests/fixtures/perceptron"
-SCENARIO = """
-duration_s: 1
-links: {l: {rate_mbps: 10, delay_ms: 5}}
-flows: [{scheme: $scheme, route: [l]}]
-"""
 
 
 def _rows(folder: Path, *more: str) -> pl.DataFrame:
-    (folder / "scenario.yaml").write_text(SCENARIO)
-    line = [str(folder / "scenario.yaml"), "--backend", "lab", "--repeats", "1", "--out", str(folder / "out")]
+    line = [one_link.written(folder), "--backend", "lab", "--repeats", "1", "--out", str(folder / "out")]
     assert cli.run([*line, *more]) == 0
     return pl.read_parquet(folder / "out/runs.parquet").sort("scheme")
 

@@ -11,6 +11,7 @@ from leogym.evaluation.figures.timeline import draw_flow, draw_path, finish, pat
 from leogym.evaluation.recorded.file_names import joined
 from leogym.evaluation.recorded.results import Results, Series
 from leogym.results.figure_style import FAINT, Panel, canvas, legend_above, looks
+from leogym.results.metrics import shared_window_s
 
 TITLE = "How the flows share the path"
 CAPTION = (
@@ -67,8 +68,5 @@ def _window_s(results: Results, suite: Suite, scenario: str, contest: str) -> tu
     rows = results.runs.filter(
         (pl.col("suite") == suite.name) & (pl.col("scenario") == scenario) & (pl.col("run_scheme") == contest)
     )
-    begin, end = max(rows["start_s"].to_list()), min(rows["stop_s"].to_list())
     last_s = next(case.fairness_last_s for case in suite.cases(contest) if case.scenario.name == scenario)
-    if last_s is not None:
-        begin = max(begin, end - last_s)
-    return (begin, end) if end > begin else None
+    return shared_window_s(rows.rows(named=True), last_s)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.lines import Line2D
 
@@ -18,6 +17,7 @@ from leogym.common.errors import InputError
 from leogym.evaluation.leobench.result import Estimate, Result, read_all
 from leogym.evaluation.leobench.version import PARTS, TIERS, Part, Tier
 from leogym.evaluation.report.page import TEMPLATES as REPORT
+from leogym.evaluation.report.templates import environment
 from leogym.results import figure_style
 from leogym.results.aggregates import improvement, performance_profile
 from leogym.results.figure_style import Look, Panel, canvas, legend_above
@@ -103,23 +103,20 @@ def write(folder: Path, out: Path) -> int:
 
 def render(results: Sequence[Result]) -> str:
     """Return the page's HTML."""
-    environment = Environment(
-        loader=FileSystemLoader([TEMPLATES, REPORT]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     looks = figure_style.looks(sorted({result.entry.name for result in results}))
-    return environment.get_template("board.html.j2").render(
-        groups=groups(results, looks),
-        parts=PARTS,
-        titles=TITLES,
-        looks=looks,
-        shown=shown,
-        signed=signed,
-        light=figure_style.css_variables(dark=False),
-        dark=figure_style.css_variables(dark=True),
+    return (
+        environment(TEMPLATES, REPORT)
+        .get_template("board.html.j2")
+        .render(
+            groups=groups(results, looks),
+            parts=PARTS,
+            titles=TITLES,
+            looks=looks,
+            shown=shown,
+            signed=signed,
+            light=figure_style.css_variables(dark=False),
+            dark=figure_style.css_variables(dark=True),
+        )
     )
 
 

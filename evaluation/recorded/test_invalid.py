@@ -7,12 +7,7 @@ from leogym.common.errors import InputError
 from leogym.evaluation import cli
 from leogym.evaluation.runs import backends
 from leogym.results.measurement import Measurement
-
-SCENARIO = """
-duration_s: 2
-links: {l: {rate_mbps: 10, delay_ms: 5}}
-flows: [{scheme: $scheme, route: [l]}]
-"""
+from tests.support import one_link
 
 
 class Late(backends.Simulator):
@@ -30,7 +25,7 @@ class Late(backends.Simulator):
 @pytest.fixture
 def arguments(tmp_path, monkeypatch):
     monkeypatch.setitem(backends.BACKENDS, "late", Late)
-    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    one_link.written(tmp_path)
     return [str(tmp_path / "scenario.yaml"), "--backend", "late", "--schemes", "cubic,reno", "--repeats", "2"]
 
 

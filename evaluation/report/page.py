@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from leogym.common import yaml_text
@@ -26,6 +25,7 @@ from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import drawing, first_screen, packing, path_maps, ranking, time_series
 from leogym.evaluation.report.section import FigureName, MakeSection, Section
 from leogym.evaluation.report.tables import table
+from leogym.evaluation.report.templates import environment
 from leogym.results import figure_style
 from leogym.results.intervals import RESAMPLES
 from leogym.results.metrics import METRICS, ORACLE_SHARE
@@ -131,20 +131,13 @@ def render(
     prepared: Prepared,
 ) -> str:
     """Return the report's HTML; ``places`` is the power ranking."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     looks = figure_style.looks(results.schemes)
     distances, charts, maps = prepared.distances, prepared.charts, prepared.maps
     headline_names = {metric.name for suite in results.suites for metric in results.headline(suite)}
     used = [metric for metric in (*METRICS.values(), ORACLE_SHARE) if metric.name in headline_names]
     sections = [section(results, suite, groups, prepared, study) for suite in results.suites]
     page = partial(
-        environment.get_template("page.html.j2").render,
+        environment(TEMPLATES).get_template("page.html.j2").render,
         results=results,
         title=_title(results.schemes),
         places=places,
@@ -169,9 +162,7 @@ def render(
         dark=figure_style.css_variables(dark=True),
     )
     parts = [
-        part
-        for index, suite_section in enumerate(sections)
-        for part in _parts(environment, suite_section, looks, index)
+        part for index, suite_section in enumerate(sections) for part in _parts(suite_section, looks, index)
     ]
     for suite_section in sections:
         suite_section["parts"] = dict.fromkeys(PARTS, "")
@@ -217,14 +208,14 @@ def section(
 
 
 def _parts(
-    environment: Environment, suite_section: dict[str, Any], looks: dict[str, figure_style.Look], number: int
+    suite_section: dict[str, Any], looks: dict[str, figure_style.Look], number: int
 ) -> list[packing.Part]:
     texts = [
         suite_section["study"]
         if name == "study"
-        else environment.get_template(f"{name}.html.j2").render(
-            suite_section=suite_section, looks=looks, number=number
-        )
+        else environment(TEMPLATES)
+        .get_template(f"{name}.html.j2")
+        .render(suite_section=suite_section, looks=looks, number=number)
         for name in PARTS
     ]
     return [packing.Part(text, LEFT_OUT.get(name, "")) for name, text in zip(PARTS, texts, strict=True)]

@@ -8,6 +8,7 @@ from leogym.evaluation import cli
 from leogym.evaluation.recorded import description, warnings
 from leogym.evaluation.report import summary_table, tables
 from leogym.results.metrics import METRICS
+from tests.support import one_link
 
 HALF = {"mean": 1.0, "ci_low": 0.9, "ci_high": 1.1, "n": 3}
 
@@ -90,13 +91,10 @@ def test_no_column_is_dropped_in_a_terminal_of_any_width(width):
 
 
 def test_schemes_that_are_told_of_nothing_are_warned_of_and_the_report_says_it(tmp_path, capsys):
-    scenario = tmp_path / "plain.yaml"
-    scenario.write_text(
-        "duration_s: 2\nlinks: {l: {rate_mbps: 10, delay_ms: 5}}\nflows: [{scheme: $scheme, route: [l]}]\n"
-    )
+    scenario = one_link.written(tmp_path)
     out = tmp_path / "out"
     schemes = ["--schemes", "cubic,satcp,leocc"]
-    assert cli.run([str(scenario), *schemes, "--repeats", "1", "--out", str(out)]) == 0
+    assert cli.run([scenario, *schemes, "--repeats", "1", "--out", str(out)]) == 0
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
     assert said[0].startswith("warning: satcp finds no announced handovers")
     assert said[1].startswith("warning: leocc finds no grid of re-selections")

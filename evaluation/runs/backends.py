@@ -160,17 +160,20 @@ class Simulator:
         return programs.steered(Scenario.model_validate_json(scenario_json), self._programs)
 
 
-class RealTcp:
-    """The host's real TCP stack behind link shells."""
-
-    real_time = True
-    links: type[LinkBackend]
+class _OfKernel:
+    """A backend whose flows run on a Linux kernel."""
 
     def __init__(self, inputs: Inputs, stop: Stop | None = None) -> None:
         self._stop = stop or Stop()
         require_no_programs(inputs.programs)
-        self._traces = inputs.traces
-        self._policies = inputs.policies
+        self._traces, self._policies = inputs.traces, inputs.policies
+
+
+class RealTcp(_OfKernel):
+    """The host's real TCP stack behind link shells."""
+
+    real_time = True
+    links: type[LinkBackend]
 
     @staticmethod
     def schemes() -> list[str]:
@@ -199,16 +202,10 @@ class RealTcp:
             raise InputError(str(error)) from None
 
 
-class Lab:
+class Lab(_OfKernel):
     """A stock Linux kernel in virtual time; each run has its own virtual machine and is undisturbed."""
 
     real_time = False
-
-    def __init__(self, inputs: Inputs, stop: Stop | None = None) -> None:
-        self._stop = stop or Stop()
-        require_no_programs(inputs.programs)
-        self._traces = inputs.traces
-        self._policies = inputs.policies
 
     @staticmethod
     def schemes() -> list[str]:

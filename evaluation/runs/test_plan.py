@@ -8,6 +8,7 @@ from leogym.common.errors import InputError
 from leogym.configs import suite as suites
 from leogym.evaluation.runs.plan import Run, draw_offset_s, expand
 from leogym.evaluation.runs.schemes import Contestants, Policy
+from tests.support import one_link
 from tests.support.sample_results import SAMPLE_TRACES, sample_plan
 
 
@@ -19,10 +20,20 @@ def policy(interval_ms: float, onnx: bytes = b"net") -> Policy:
 CLASSIC = Contestants(["cubic", "reno"], {})
 
 
-def plan(contestants: Contestants = CLASSIC, suite: str = "leo-single", **changes: Any) -> list[Run]:
+def plan(
+    contestants: Contestants = CLASSIC, suite: str = "leo-single", traces: Any = SAMPLE_TRACES, **changes: Any
+) -> list[Run]:
     settings: dict[str, Any] = {"backend": "simulator", "backend_schemes": ["cubic", "reno"], "base_seed": 1}
     settings |= {"repeats": 2, "version": "1", **changes}
-    return expand(suites.load(suite), contestants, SAMPLE_TRACES, **settings)
+    return expand(suites.load(suite), contestants, traces, **settings)
+
+
+def in_turn(folder: Path, duration_s: float, repeats: int) -> list[Run]:
+    """Return Cubic's runs of a suite whose repeats follow one another through a path."""
+    flows = "flows: [{scheme: $scheme, route: [l]}]"
+    scenario = f"{{duration_s: {duration_s}, links: {{l: {{trace: sd-ny-bp}}}}, {flows}}}"
+    path = one_link.written(folder, f"name: turns\ntitle: Turns\nin_turn: true\nscenario: {scenario}\n")
+    return [run for run in plan(suite=path, repeats=repeats) if run.scheme == "cubic"]
 
 
 def test_every_scenario_scheme_and_repeat_is_planned_once_and_the_first_repeats_come_first() -> None:
@@ -46,31 +57,24 @@ def test_repeats_differ_in_seed_and_offset_and_offsets_lie_in_the_period() -> No
 
 
 def test_repeats_in_turn_follow_one_another_through_the_period(tmp_path: Path) -> None:
-    path = tmp_path / "turns.yaml"
-    scenario = "{duration_s: 2.5, links: {l: {trace: sd-ny-bp}}, flows: [{scheme: $scheme, route: [l]}]}"
-    path.write_text(f"name: turns\ntitle: Turns\nin_turn: true\nscenario: {scenario}\n")
-    runs = [run for run in plan(suite=str(path), repeats=4) if run.scheme == "cubic"]
+    runs = in_turn(tmp_path, duration_s=2.5, repeats=4)
     assert [run.offset_s for run in runs] == [0, 2.5, 5, 7.5]
     assert len({run.scenario.seed for run in runs}) == 4
 
 
 def test_repeats_in_turn_meet_the_same_stretches_in_the_next_period(tmp_path: Path) -> None:
-    path = tmp_path / "turns.yaml"
-    scenario = "{duration_s: 1146.2, links: {l: {trace: sd-ny-bp}}, flows: [{scheme: $scheme, route: [l]}]}"
-    path.write_text(f"name: turns\ntitle: Turns\nin_turn: true\nscenario: {scenario}\n")
-    runs = [run for run in plan(suite=str(path), repeats=10) if run.scheme == "cubic"]
+    runs = in_turn(tmp_path, duration_s=1146.2, repeats=10)
     offsets = [run.offset_s for run in runs]
     assert offsets[:5] == offsets[5:] == [0, 1146.2, 2292.4, 3438.6, 4584.8]
     assert len({run.scenario.seed for run in runs}) == 10
 
 
 def test_a_part_of_the_grid_is_all_that_some_of_a_suites_own_schemes_run(tmp_path: Path) -> None:
-    path = tmp_path / "parts.yaml"
     links = "links: {l: {rate_mbps: 1, delay_ms: $rtt}}, flows: [{scheme: $scheme, route: [l]}]"
     scenario = f"{{name: $rtt ms, duration_s: 1, {links}}}"
     grid = "schemes: [cubic, reno]\nonly: {reno: {rtt: [20]}}\ngrid: {rtt: [10, 20]}"
-    path.write_text(f"name: parts\ntitle: Parts\n{grid}\nscenario: {scenario}\n")
-    own, given = (plan(contestants, str(path), repeats=1) for contestants in (Contestants(None, {}), CLASSIC))
+    path = one_link.written(tmp_path, f"name: parts\ntitle: Parts\n{grid}\nscenario: {scenario}\n")
+    own, given = (plan(contestants, path, repeats=1) for contestants in (Contestants(None, {}), CLASSIC))
     told = [[f"{run.scheme} {run.scenario.name}" for run in runs] for runs in (own, given)]
     assert told[0] == ["cubic 10 ms", "cubic 20 ms", "reno 20 ms"]
     assert told[1] == ["cubic 10 ms", "cubic 20 ms", "reno 10 ms", "reno 20 ms"]
@@ -90,9 +94,7 @@ def test_identity_follows_what_decides_the_result() -> None:
     ids += [plan(base_seed=2)[0].run_id, plan(version="2")[0].run_id]
     ids += [plan(Contestants(["x"], {"x": policy(30.0, onnx)}))[0].run_id for onnx in (b"1", b"2")]
     changed = {name: replace(trace, sha256="0" * 63 + "9") for name, trace in SAMPLE_TRACES.items()}
-    suite = suites.load("leo-single")
-    settings: dict[str, Any] = {"backend": "simulator", "backend_schemes": ["cubic", "reno"], "base_seed": 1}
-    ids.append(expand(suite, CLASSIC, changed, repeats=2, version="1", **settings)[0].run_id)
+    ids.append(plan(traces=changed)[0].run_id)
     assert len(set(ids)) == len(ids)
 
 
@@ -115,19 +117,17 @@ def test_a_policy_runs_at_its_own_interval() -> None:
 
 
 def test_policies_of_two_intervals_cannot_share_a_run(tmp_path: Path) -> None:
-    path = tmp_path / "mix.yaml"
     flows = "[{scheme: a, route: [l]}, {scheme: b, route: [l]}]"
-    path.write_text(f"duration_s: 1\nlinks: {{l: {{rate_mbps: 1, delay_ms: 1}}}}\nflows: {flows}\n")
+    text = f"duration_s: 1\nlinks: {{l: {{rate_mbps: 1, delay_ms: 1}}}}\nflows: {flows}\n"
     contestants = Contestants(["a", "b"], {"a": policy(20.0), "b": policy(30.0)})
     with pytest.raises(InputError, match=r"must share their interval_ms \(a 20, b 30\)"):
-        plan(contestants, suite=str(path))
+        plan(contestants, suite=one_link.written(tmp_path, text))
 
 
 def test_a_file_runs_as_written_first_and_with_drawn_seeds_after(tmp_path: Path) -> None:
-    path = tmp_path / "own.yaml"
     flows = "[{scheme: cubic, route: [l]}, {scheme: reno, route: [l]}]"
-    path.write_text(f"seed: 77\nduration_s: 1\nlinks: {{l: {{trace: sd-ny-bp}}}}\nflows: {flows}\n")
-    first, second = plan(suite=str(path))
+    text = f"seed: 77\nduration_s: 1\nlinks: {{l: {{trace: sd-ny-bp}}}}\nflows: {flows}\n"
+    first, second = plan(suite=one_link.written(tmp_path, text))
     assert (first.scenario.seed, first.offset_s, first.scheme) == (77, 0.0, "cubic+reno")
     assert second.scenario.seed != 77
     assert second.offset_s > 0

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Self
 
 import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib import rc_context
 from matplotlib.lines import Line2D
 
@@ -18,6 +17,7 @@ from leogym.common.command_line import OneLineParser, as_folder
 from leogym.common.errors import InputError
 from leogym.configs import suite
 from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report.templates import environment
 from leogym.results.figure_style import FAINT, INK, RC, canvas, looks
 from studies.papers import suites as common
 from studies.papers import table as claims
@@ -213,20 +213,14 @@ def figure(power: Mapping[str, Mapping[str, float]]) -> str:
 
 def page(tables: Kept) -> str:
     """Return the page that describes the evaluations and the files."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=False,  # Markdown
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    template = environment(Path(__file__).parent, autoescape=False).get_template("keep.md.j2")
     sections = [
         (load(str(name)), claims.counted(rows["verdict"]))
         for (name,), rows in tables.claims.group_by(["paper"], maintain_order=True)
     ]
     imported = tables.claims["ours"].str.extract(r"(\w+)-authors").drop_nulls()
     first, *later = tables.evaluations.iter_rows(named=True)
-    return environment.get_template("keep.md.j2").render(
+    return template.render(
         first=first,
         later=later,
         sections=sections,

@@ -4,13 +4,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from leogym.common.atomic import write_atomically
 from leogym.configs.suite import Suite
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report.page import QUICK
 from leogym.evaluation.report.section import Badge, FigureName, Section
+from leogym.evaluation.report.templates import environment
 from studies.papers import table
 from studies.papers.paper import Paper
 from studies.papers.verdicts import Verdict, verdicts
@@ -28,20 +27,14 @@ def make_section(results: Results) -> Section | None:
         path.unlink(missing_ok=True)
         return None
     write_atomically(path, table.table(judged, results.quick).write_csv().encode())
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    template = environment(TEMPLATES).get_template
     names = [suite.name for suite in results.suites]
-    of_suite = environment.get_template("suite.html.j2").render
+    of_suite = template("suite.html.j2").render
     by_suite = {name: [verdict for verdict in judged if verdict.claim.suite == name] for name in names}
     return Section(
         anchor=ANCHOR,
         title="Paper beside ours",
-        html=environment.get_template("section.html.j2").render(
+        html=template("section.html.j2").render(
             anchor=ANCHOR,
             papers=table.sections(judged),
             across=[verdict for verdict in judged if verdict.claim.suite not in names],
