@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from leogym.agents import __main__, returns
-from leogym.registration import PRESETS, Preset
+from leogym.registration import PRESETS
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=[preset.id for preset in PRESETS])
-def test_a_trained_policy_reaches_the_threshold_and_random_actions_stay_far_below(preset: Preset):
+def test_a_trained_policy_reaches_the_threshold_and_random_actions_stay_far_below(preset):
     reached = {one.policy: one.mean for one in returns.measure([preset.id], 6)}
     trained = max(reached[name] for name in returns.POLICIES)
     constant = max(reached[name] for name in reached if name.startswith("always"))
@@ -21,7 +21,7 @@ def test_a_trained_policy_reaches_the_threshold_and_random_actions_stay_far_belo
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=[preset.id for preset in PRESETS])
-def test_the_docs_have_what_an_id_stands_for_and_its_returns(preset: Preset):
+def test_the_docs_have_what_an_id_stands_for_and_its_returns(preset):
     docs = (Path(returns.__file__).resolve().parents[1] / "docs" / "environments.md").read_text()
     reward = preset.arguments.get("reward", "astraea")
     assert f"\n| `{preset.id}` | {preset.summary} | `{reward}` | {preset.steps:,} |\n" in docs
@@ -44,6 +44,6 @@ def test_the_command_prints_a_row_for_an_environment(capsys):
         (["leo/Static-v0", "--episodes", "0"], "returns: --episodes: 0: must be at least 1"),
     ],
 )
-def test_bad_arguments_are_named_in_one_line(arguments: list[str], rule: str):
+def test_bad_arguments_are_named_in_one_line(arguments, rule):
     with pytest.raises(ValueError, match=rule):
         __main__.run(["returns", *arguments])

@@ -36,7 +36,7 @@ def same(first: tuple, second: tuple) -> bool:
 
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_every_mode_equals_gymnasiums_step_for_step(mode: AutoresetMode, limit: int | None):
+def test_every_mode_equals_gymnasiums_step_for_step(mode, limit):
     native, oracle = pair(mode, limit)
     assert native.metadata["autoreset_mode"] is mode
     assert FlowVectorEnv.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
@@ -55,7 +55,7 @@ def test_every_mode_equals_gymnasiums_step_for_step(mode: AutoresetMode, limit: 
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_a_mask_resets_only_its_environments_at_any_time(mode: AutoresetMode):
+def test_a_mask_resets_only_its_environments_at_any_time(mode):
     native, oracle = pair(mode, None)
     assert same(native.reset(seed=7), oracle.reset(seed=7))
     rng = np.random.default_rng(1)
@@ -86,7 +86,7 @@ def test_a_mask_resets_only_its_environments_at_any_time(mode: AutoresetMode):
         (np.zeros(2, dtype=bool), r"an array \(2,\) of bool, 0 of them true"),
     ],
 )
-def test_a_wrong_mask_is_named_in_one_line(mask: Any, description: str):
+def test_a_wrong_mask_is_named_in_one_line(mask, description):
     env = FlowVectorEnv(2)
     env.reset(seed=1)
     rule = r"must be an array \(2,\) of booleans, at least one of them true$"
@@ -120,7 +120,7 @@ def test_without_autoreset_a_step_after_the_end_is_refused():
         ({"max_episode_steps": 0}, "max_episode_steps: 0: must be at least 1 .-1: no limit"),
     ],
 )
-def test_bad_arguments_are_named_in_one_line(arguments: dict, rule: str):
+def test_bad_arguments_are_named_in_one_line(arguments, rule):
     with pytest.raises(InputError, match=rule):
         FlowVectorEnv(2, **arguments)
 

@@ -39,7 +39,7 @@ def scenarios(draw: st.DrawFn) -> dict:
 
 
 @pytest.mark.parametrize("agent", SPECIFICATIONS)
-def test_every_specification_has_finite_bounds(agent: str):
+def test_every_specification_has_finite_bounds(agent):
     for normalize in (False, True):
         batch = leosim.Batch(1, agent=agent, normalize_observations=normalize)
         low, high = batch.observation_bounds
@@ -61,7 +61,7 @@ def test_every_specification_has_finite_bounds(agent: str):
     seed=st.integers(0, 100),
 )
 def test_every_observation_lies_within_its_space_and_a_normalised_one_is_its_softsign(
-    scenario: dict, agent: str, interval_ms: float, seed: int
+    scenario, agent, interval_ms, seed
 ):
     plain, normal = (
         FlowEnv(scenario, agent, interval_ms=interval_ms, normalize_observations=normalize)
@@ -112,7 +112,7 @@ def test_gymnasiums_wrappers_that_need_bounds_take_the_environment():
 
 
 @pytest.mark.parametrize("constant_agents", [False, True])
-def test_flows_that_come_and_go_have_observations_within_their_space(constant_agents: bool):
+def test_flows_that_come_and_go_have_observations_within_their_space(constant_agents):
     env = parallel_env(MANY, constant_agents=constant_agents, normalize_observations=True)
     observations, _ = env.reset(seed=1)
     for _ in range(100):

@@ -103,7 +103,7 @@ def _go_on_alike(env: Any, copies: list[Any], step: Callable[[Any, int], Any], s
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", FACES)
-def test_a_copy_goes_on_like_the_original_and_neither_moves_the_other(name: str, way: str):
+def test_a_copy_goes_on_like_the_original_and_neither_moves_the_other(name, way):
     face = FACES[name]
     make, reset, _ = face
     env = make()
@@ -124,7 +124,7 @@ def test_a_copy_goes_on_like_the_original_and_neither_moves_the_other(name: str,
 
 
 @pytest.mark.parametrize("agent", leosim.Batch.agents())
-def test_a_copy_of_every_agent_specification_goes_on_like_the_original(agent: str):
+def test_a_copy_of_every_agent_specification_goes_on_like_the_original(agent):
     env = FlowVectorEnv(2, SHORT, agent=agent, normalize_observations=True)
     env.reset(seed=1)
     for at in range(20):
@@ -133,7 +133,7 @@ def test_a_copy_of_every_agent_specification_goes_on_like_the_original(agent: st
     _go_on_alike(env, copies, _vector, range(20, 40))
 
 
-def test_path_traces_and_policies_come_along(tmp_path: Path):
+def test_path_traces_and_policies_come_along(tmp_path):
     trace = tmp_path / "path.csv"
     trace.write_text(TRACE, encoding="utf-8")
     scenario = {
@@ -181,7 +181,7 @@ def test_a_pickle_of_a_simulator_that_gives_other_results_is_refused():
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_environments_on_a_real_kernel_cannot_be_copied(way: str):
+def test_environments_on_a_real_kernel_cannot_be_copied(way):
     batch = RealTcpBatch.__new__(RealTcpBatch)
     batch._backend = "kernel"
     with pytest.raises(InputError, match=r"^backend: kernel: a running kernel cannot be copied or pickled$"):
@@ -210,7 +210,7 @@ def test_a_replay_is_refused_before_a_reset_and_with_actions_of_another_shape():
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_copy_of_an_episode_that_is_over_starts_the_same_next_one(way: str):
+def test_a_copy_of_an_episode_that_is_over_starts_the_same_next_one(way):
     for env, action in ((FlowEnv(SHORT), ACTIONS[:1]), (parallel_env(MANY), {})):
         env.reset(seed=1)
         over = False
@@ -232,7 +232,7 @@ def _over(step: Any) -> bool:
 @pytest.mark.parametrize(
     "spec", [spec for spec in gymnasium.registry.values() if spec.namespace == "leo"], ids=str
 )
-def test_a_registered_environment_can_be_copied_with_its_wrappers(spec: Any, way: str):
+def test_a_registered_environment_can_be_copied_with_its_wrappers(spec, way):
     env = gymnasium.make(spec.id)
     env.reset(seed=1)
     env.step(env.action_space.sample())

@@ -4,7 +4,6 @@ import gymnasium
 import leosim
 import numpy as np
 import pytest
-from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AutoresetMode
@@ -47,7 +46,7 @@ def test_the_registry_has_the_environments():
 
 
 @pytest.mark.parametrize("spec", REGISTERED, ids=lambda spec: spec.id)
-def test_every_registered_id_passes_gymnasiums_check(spec: EnvSpec):
+def test_every_registered_id_passes_gymnasiums_check(spec):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         # A machine may have no display.
@@ -56,14 +55,14 @@ def test_every_registered_id_passes_gymnasiums_check(spec: EnvSpec):
 
 
 @pytest.mark.parametrize("spec", REGISTERED, ids=lambda spec: spec.id)
-def test_every_registered_id_passes_the_check_of_stable_baselines(spec: EnvSpec):
+def test_every_registered_id_passes_the_check_of_stable_baselines(spec):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env_of_sb3(gymnasium.make(spec.id).unwrapped)
 
 
 @pytest.mark.parametrize("spec", REGISTERED, ids=lambda spec: spec.id)
-def test_the_vector_env_equals_scalar_envs_step_for_step(spec: EnvSpec):
+def test_the_vector_env_equals_scalar_envs_step_for_step(spec):
     size, seed = 4, 7
     native = gymnasium.make_vec(spec.id, num_envs=size, scenario=SHORT)
     scalar = gymnasium.make_vec(spec.id, num_envs=size, vectorization_mode="sync", scenario=SHORT)
@@ -228,7 +227,7 @@ def test_a_path_trace_file_moves_the_rtt(tmp_path):
 
 
 @pytest.mark.parametrize("reward", leosim.Batch.rewards())
-def test_every_reward_is_finite(reward: str):
+def test_every_reward_is_finite(reward):
     env = gymnasium.make(envs.FLOW_ID, scenario=SHORT, reward=reward)
     env.reset(seed=1)
     rewards = [env.step(env.action_space.sample())[1] for _ in range(5)]
@@ -249,7 +248,7 @@ def test_every_reward_is_finite(reward: str):
         ({"policies": {"astraea": "nowhere"}}, "nowhere"),
     ],
 )
-def test_a_bad_argument_is_named_in_one_line(arguments: dict, rule: str):
+def test_a_bad_argument_is_named_in_one_line(arguments, rule):
     for make in (gymnasium.make, gymnasium.make_vec):
         with pytest.raises(InputError, match=rule) as caught:
             make(envs.FLOW_ID, **arguments)
@@ -271,7 +270,7 @@ def test_an_action_that_is_not_a_number_is_refused():
 
 
 @pytest.mark.parametrize("scenario", ["astraea", "leo", "mixture", "leo-single"])
-def test_samplers_and_suites_of_several_flows_give_one_learning_flow(scenario: str):
+def test_samplers_and_suites_of_several_flows_give_one_learning_flow(scenario):
     env = gymnasium.make_vec(envs.FLOW_ID, num_envs=4, scenario=scenario)
     env.reset(seed=1)
     assert env.step(env.action_space.sample())[0].shape == (4, 50)
@@ -310,7 +309,7 @@ def test_each_environment_of_a_vector_may_get_a_scenario_of_its_own():
         ({"scenario": static({}, {})}, "reset: options: scenario: has up to 2 flows .* must be at most 1"),
     ],
 )
-def test_bad_options_of_reset_are_named_in_one_line(options: dict, rule: str):
+def test_bad_options_of_reset_are_named_in_one_line(options, rule):
     for make in (gymnasium.make, gymnasium.make_vec):
         with pytest.raises(InputError, match=rule) as caught:
             make(envs.FLOW_ID).reset(options=options)

@@ -3,9 +3,7 @@ import gc
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -64,7 +62,7 @@ def test_the_same_seed_gives_the_same_bytes_however_often_it_was_drawn_before():
     assert env.render().tobytes() == every[-1].tobytes()
 
 
-def test_a_frame_marks_a_handover(tmp_path: Path):
+def test_a_frame_marks_a_handover(tmp_path):
     (tmp_path / "handover.csv").write_text(TRACE % ("0,1,hard_handover", 1, 1))
     (tmp_path / "none.csv").write_text(TRACE % ("1,0,", 0, 0))
     red = []
@@ -105,7 +103,7 @@ def test_a_frame_before_the_first_reset_is_refused():
 
 
 @pytest.mark.parametrize("interval_ms", [30.0, 50.0])
-def test_a_video_runs_at_the_speed_of_life(interval_ms: float):
+def test_a_video_runs_at_the_speed_of_life(interval_ms):
     env = gymnasium.make(FLOW_ID, render_mode="rgb_array", interval_ms=interval_ms)
     assert env.metadata["render_fps"] == round(1000 / interval_ms)
     assert FlowEnv.metadata["render_fps"] == 33
@@ -156,7 +154,7 @@ def test_observations_can_be_pictures():
     assert (later != observation).any()
 
 
-def test_gymnasiums_window_shows_the_frames(monkeypatch: pytest.MonkeyPatch):
+def test_gymnasiums_window_shows_the_frames(monkeypatch):
     pytest.importorskip("pygame", reason="needs pygame, with which Gymnasium shows frames")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     env = HumanRendering(gymnasium.make(FLOW_ID, scenario=STATIC, render_mode="rgb_array"))
@@ -167,7 +165,7 @@ def test_gymnasiums_window_shows_the_frames(monkeypatch: pytest.MonkeyPatch):
     env.close()
 
 
-def test_recorded_videos_play(tmp_path: Path):
+def test_recorded_videos_play(tmp_path):
     moviepy = pytest.importorskip("moviepy", reason="needs moviepy, with which Gymnasium writes videos")
     env = RecordVideo(
         gymnasium.make(FLOW_ID, scenario=STATIC, render_mode="rgb_array"), str(tmp_path / "videos")
@@ -187,7 +185,7 @@ def test_recorded_videos_play(tmp_path: Path):
     assert (played[0] != played[-1]).any()
 
 
-def test_stable_baselines_records_videos(tmp_path: Path):
+def test_stable_baselines_records_videos(tmp_path):
     moviepy = pytest.importorskip(
         "moviepy", reason="needs moviepy, with which Stable-Baselines3 writes videos"
     )
@@ -224,7 +222,7 @@ def test_two_hundred_episodes_leave_one_figure():
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
-def test_a_copy_draws_what_the_original_draws(copied: Callable[[gymnasium.Env], gymnasium.Env]):
+def test_a_copy_draws_what_the_original_draws(copied):
     env = gymnasium.make(FLOW_ID, scenario="leo-agent", render_mode="rgb_array").unwrapped
     env.reset(seed=2)
     for _ in range(10):

@@ -44,14 +44,14 @@ def test_pairs_share_a_leo_path_for_half_a_minute():
 @pytest.mark.parametrize("scenario", [None, COME_AND_GO, MANY], ids=["default", "come-and-go", "sampled"])
 @pytest.mark.parametrize("name", REGISTERED)
 @pytest.mark.filterwarnings("error")
-def test_every_registered_id_passes_pettingzoos_api_test(name: str, scenario):
+def test_every_registered_id_passes_pettingzoos_api_test(name, scenario):
     parallel_api_test(pettingzoo.make("parallel", name, scenario=scenario), num_cycles=100)
 
 
 @pytest.mark.parametrize("scenario", [None, COME_AND_GO, MANY], ids=["default", "come-and-go", "sampled"])
 @pytest.mark.parametrize("name", REGISTERED)
 @pytest.mark.filterwarnings("error")
-def test_every_registered_id_passes_pettingzoos_seed_test(name: str, scenario):
+def test_every_registered_id_passes_pettingzoos_seed_test(name, scenario):
     parallel_seed_test(lambda: pettingzoo.make("parallel", name, scenario=scenario), num_cycles=100)
 
 

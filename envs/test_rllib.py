@@ -87,7 +87,7 @@ def test_when_the_last_flow_stopped_all_is_terminated():
 
 
 @pytest.mark.parametrize("start_s", [0.24, 0.27, 0.3, 0.6])
-def test_an_episode_outlives_the_moment_when_one_flow_hands_over_to_the_next(start_s: float):
+def test_an_episode_outlives_the_moment_when_one_flow_hands_over_to_the_next(start_s):
     scenario = static({"stop_s": 0.3}, {"start_s": start_s}, duration_s=0.9)
     episode = episode_of(scenario)
     assert_complete(episode, scenario)
@@ -127,7 +127,7 @@ def test_a_constant_set_of_agents_is_one_episode_for_all():
 
 @pytest.mark.parametrize("mode", ["sync", "vector_entry_point"])
 @pytest.mark.parametrize("name", ["leo/SingleFlow-v0", "leogym:leo/SingleFlow-v0"])
-def test_rllibs_runner_makes_an_environment_of_its_id(name: str, mode: str):
+def test_rllibs_runner_makes_an_environment_of_its_id(name, mode):
     config = PPOConfig().environment(name, env_config={"agent": "orca", "interval_ms": 20.0})
     config.env_runners(num_envs_per_env_runner=2, gym_env_vectorize_mode=mode)
     assert sampled(config) == ([10, 10], (70,))

@@ -27,7 +27,7 @@ def drawn(seed: int, name: str = "astraea", **ranges) -> Scenario:
 
 
 @given(SEEDS)
-def test_astraeas_draws_stay_in_the_published_ranges(seed: int):
+def test_astraeas_draws_stay_in_the_published_ranges(seed):
     scenario = drawn(seed)
     link = scenario.links["bottleneck"]
     assert link.rate_mbps is not None
@@ -57,18 +57,18 @@ def test_token_buckets_are_drawn_from_their_list_and_change_nothing_else():
 
 
 @given(SEEDS)
-def test_what_is_drawn_is_a_scenario_that_survives_json(seed: int):
+def test_what_is_drawn_is_a_scenario_that_survives_json(seed):
     scenario = drawn(seed, leave_probability=0.5)
     assert parse(json.loads(scenario.to_json()), "json") == scenario
 
 
 @given(SEEDS)
-def test_the_same_generator_draws_the_same_scenario(seed: int):
+def test_the_same_generator_draws_the_same_scenario(seed):
     assert drawn(seed) == drawn(seed)
 
 
 @given(SEEDS)
-def test_a_flow_that_leaves_lived_for_a_while(seed: int):
+def test_a_flow_that_leaves_lived_for_a_while(seed):
     scenario = drawn(seed, leave_probability=1.0, minimum_life_s=2.0)
     for flow in scenario.flows:
         assert flow.stop_s is not None
@@ -76,7 +76,7 @@ def test_a_flow_that_leaves_lived_for_a_while(seed: int):
 
 
 @given(SEEDS)
-def test_some_flows_learn_and_the_others_run_background_schemes(seed: int):
+def test_some_flows_learn_and_the_others_run_background_schemes(seed):
     scenario = drawn(seed, flows=[3, 5], learning_flows=1, background=["cubic", "reno"])
     schemes = [flow.scheme for flow in scenario.flows]
     assert schemes.count("agent") == 1
@@ -99,7 +99,7 @@ def test_shallow_buffers_are_as_frequent_as_an_octave_anywhere():
     assert np.mean(np.array(sizes) < 1) == pytest.approx(np.log(10) / np.log(160), abs=0.05)
 
 
-def test_leo_draws_name_a_path_and_a_time_within_its_period(period_of_95_minutes: float):
+def test_leo_draws_name_a_path_and_a_time_within_its_period(period_of_95_minutes):
     offsets_s, paths = [], set()
     for seed in range(300):
         scenario = drawn(seed, "leo")
@@ -131,7 +131,7 @@ def test_a_single_number_is_a_range_without_width():
         ({"background": []}, "background"),
     ],
 )
-def test_a_bad_range_is_named_in_one_line(ranges, rule: str):
+def test_a_bad_range_is_named_in_one_line(ranges, rule):
     with pytest.raises(InputError, match=rule) as caught:
         sampler("astraea", **ranges)
     assert "\n" not in str(caught.value)

@@ -21,7 +21,7 @@ def scenario_of(*schemes: str, name: str = "made") -> Scenario:
 
 
 @pytest.mark.parametrize("name", names.scenarios())
-def test_every_scenario_file_has_its_name_and_a_learning_flow(name: str):
+def test_every_scenario_file_has_its_name_and_a_learning_flow(name):
     source = ScenarioSource(name)
     assert source.max_learning_flows >= 1
     assert source.draw(RNG(1)).name == name
@@ -143,7 +143,7 @@ def test_a_callable_must_return_a_scenario_with_no_more_flows_than_it_said():
         (7, "cannot be a int"),
     ],
 )
-def test_what_is_no_scenario_is_named_in_one_line(argument, rule: str):
+def test_what_is_no_scenario_is_named_in_one_line(argument, rule):
     with pytest.raises(InputError, match=rule) as caught:
         resolve(argument)
     assert "\n" not in str(caught.value)

@@ -42,7 +42,7 @@ def pair(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_trace_file_that_changes_before_a_resume_is_refused(tmp_path: Path) -> None:
+def test_a_trace_file_that_changes_before_a_resume_is_refused(tmp_path):
     trace, scenario = tmp_path / "short.csv", tmp_path / "one.yaml"
     trace.write_text(TRACE)
     scenario.write_text(
@@ -55,9 +55,7 @@ def test_a_trace_file_that_changes_before_a_resume_is_refused(tmp_path: Path) ->
         cli.run([*arguments, "--resume"])
 
 
-def test_a_scenario_file_gives_every_output_and_the_reports_path_last(
-    tmp_path: Path, pair: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_scenario_file_gives_every_output_and_the_reports_path_last(tmp_path, pair, capsys):
     out = tmp_path / "out"
     assert cli.run([pair, "--repeats", "2", "--out", str(out)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == str(out / "report.html")
@@ -74,7 +72,7 @@ def test_a_scenario_file_gives_every_output_and_the_reports_path_last(
     assert {"command", "commit", "versions", "config", "seed", "traces"} <= set(described)
 
 
-def test_cross_traffic_shares_the_path_and_is_in_no_table(tmp_path: Path, pair: str) -> None:
+def test_cross_traffic_shares_the_path_and_is_in_no_table(tmp_path, pair):
     crossed = tmp_path / "crossed.yaml"
     text = Path(pair).read_text()
     crossed.write_text(text.replace("flows:", "flows:\n  - {scheme: udp, rate_mbps: 2, route: [l]}", 1))
@@ -85,7 +83,7 @@ def test_cross_traffic_shares_the_path_and_is_in_no_table(tmp_path: Path, pair: 
     assert set(pl.read_csv(out / "summary.csv")["scheme"]) == {"cubic"}
 
 
-def test_the_number_of_jobs_leaves_no_trace_in_the_results(tmp_path: Path, pair: str) -> None:
+def test_the_number_of_jobs_leaves_no_trace_in_the_results(tmp_path, pair):
     for jobs in ("1", "3"):
         cli.run([pair, "--repeats", "2", "--jobs", jobs, "--out", str(tmp_path / jobs)])
     assert pl.read_parquet(tmp_path / "1" / "runs.parquet").equals(
@@ -98,9 +96,7 @@ def test_the_number_of_jobs_leaves_no_trace_in_the_results(tmp_path: Path, pair:
     assert summaries[0] == summaries[1]
 
 
-def test_a_resume_runs_only_what_is_missing_and_ends_as_if_never_interrupted(
-    tmp_path: Path, pair: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resume_runs_only_what_is_missing_and_ends_as_if_never_interrupted(tmp_path, pair, monkeypatch):
     once, twice = str(tmp_path / "once"), str(tmp_path / "twice")
     cli.run([pair, "--repeats", "3", "--out", once])
     cli.run([pair, "--repeats", "1", "--out", twice])
@@ -121,7 +117,7 @@ def test_a_resume_runs_only_what_is_missing_and_ends_as_if_never_interrupted(
     assert len(json.loads((tmp_path / "twice" / "run.json").read_text())["earlier"]) == 2
 
 
-def test_a_resume_with_another_suite_reports_both(tmp_path: Path, pair: str) -> None:
+def test_a_resume_with_another_suite_reports_both(tmp_path, pair):
     solo = tmp_path / "solo.yaml"
     solo.write_text(PAIR.replace("  - {scheme: $scheme, start_s: 0.5, route: [l]}\n", ""))
     out = tmp_path / "out"
@@ -132,7 +128,7 @@ def test_a_resume_with_another_suite_reports_both(tmp_path: Path, pair: str) -> 
     assert '<section id="pair" class="suite">' in (out / "report.html").read_text()
 
 
-def test_repeats_start_at_their_own_times_of_a_path_trace(tmp_path: Path) -> None:
+def test_repeats_start_at_their_own_times_of_a_path_trace(tmp_path):
     (tmp_path / "short.csv").write_text(TRACE)
     scenario = tmp_path / "traced.yaml"
     link = f"{{trace: '{tmp_path / 'short.csv'}', rate_mbps: 10}}"
@@ -145,7 +141,7 @@ def test_repeats_start_at_their_own_times_of_a_path_trace(tmp_path: Path) -> Non
     assert rows["trace_sha256"].n_unique() == 1
 
 
-def test_a_policy_steers_the_scheme_that_it_is_given_for(tmp_path: Path, pair: str) -> None:
+def test_a_policy_steers_the_scheme_that_it_is_given_for(tmp_path, pair):
     policy = ROOT / "core" / "control" / "tests" / "fixtures" / "perceptron"
     out = tmp_path / "out"
     cli.run([pair, "--repeats", "1", "--schemes", f"mine={policy},reno", "--out", str(out)])
@@ -177,9 +173,7 @@ def test_a_policy_steers_the_scheme_that_it_is_given_for(tmp_path: Path, pair: s
         (["PAIR", "--ray", "nonsense"], "nonsense: must be HOST:PORT"),
     ],
 )
-def test_bad_input_is_one_line_and_writes_nothing(
-    tmp_path: Path, pair: str, arguments: list[str], told: str
-) -> None:
+def test_bad_input_is_one_line_and_writes_nothing(tmp_path, pair, arguments, told):
     arguments = [pair if argument == "PAIR" else argument for argument in arguments]
     out = tmp_path / "out"
     with pytest.raises(InputError) as raised:
@@ -189,9 +183,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
     assert not out.exists()
 
 
-def test_an_output_that_cannot_be_written_is_named_before_any_trace_is_built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_output_that_cannot_be_written_is_named_before_any_trace_is_built(tmp_path, monkeypatch):
     monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path / "cache"))
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file/out: --out: cannot be written: Not a directory"):
@@ -199,12 +191,12 @@ def test_an_output_that_cannot_be_written_is_named_before_any_trace_is_built(
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_resume_needs_a_folder(pair: str) -> None:
+def test_a_resume_needs_a_folder(pair):
     with pytest.raises(InputError, match="--resume: needs --out"):
         cli.run([pair, "--resume"])
 
 
-def test_schemes_that_no_scenario_takes_are_refused(tmp_path: Path) -> None:
+def test_schemes_that_no_scenario_takes_are_refused(tmp_path):
     fixed = tmp_path / "fixed.yaml"
     fixed.write_text(PAIR.replace("$scheme", "reno"))
     with pytest.raises(InputError, match="cubic: no flow of these scenarios has scheme: \\$scheme"):
@@ -212,7 +204,7 @@ def test_schemes_that_no_scenario_takes_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("duration_s", [0.001, 0.05])
-def test_a_run_shorter_than_an_interval_of_the_series_has_a_report(tmp_path: Path, duration_s: float) -> None:
+def test_a_run_shorter_than_an_interval_of_the_series_has_a_report(tmp_path, duration_s):
     file = tmp_path / "short.yaml"
     file.write_text(
         f"duration_s: {duration_s}\nlinks: {{l: {{rate_mbps: 50, delay_ms: 1}}}}\n"
@@ -225,7 +217,7 @@ def test_a_run_shorter_than_an_interval_of_the_series_has_a_report(tmp_path: Pat
     assert (out / "report.html").exists()
 
 
-def test_runs_in_which_no_transfer_arrives_are_refused(tmp_path: Path) -> None:
+def test_runs_in_which_no_transfer_arrives_are_refused(tmp_path):
     file = tmp_path / "none.yaml"
     file.write_text(
         "duration_s: 1\nlinks: {l: {rate_mbps: 50, delay_ms: 1}}\n"
@@ -235,7 +227,7 @@ def test_runs_in_which_no_transfer_arrives_are_refused(tmp_path: Path) -> None:
         cli.run([str(file), "--schemes", "cubic", "--repeats", "1", "--out", str(tmp_path / "out")])
 
 
-def test_the_script_exits_with_2_and_one_line_on_bad_input() -> None:
+def test_the_script_exits_with_2_and_one_line_on_bad_input():
     done = subprocess.run(
         [sys.executable, "evaluate.py", "leo-sngle"],
         cwd=ROOT,
@@ -249,7 +241,7 @@ def test_the_script_exits_with_2_and_one_line_on_bad_input() -> None:
     assert "leo-single" in done.stderr
 
 
-def test_the_list_names_everything_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_names_everything_in_80_columns(capsys):
     assert cli.run(["--list"]) == 0
     shown = capsys.readouterr().out
     for name in (*names.known(), *backend("simulator").schemes(), *shipped(), *BACKENDS, *GROUPS):
@@ -259,7 +251,7 @@ def test_the_list_names_everything_in_80_columns(capsys: pytest.CaptureFixture[s
     assert "ANRW 2025, section 4 and Fig. 2" in " ".join(shown.split())
 
 
-def test_a_scenarios_name_runs_as_its_file_does(tmp_path: Path) -> None:
+def test_a_scenarios_name_runs_as_its_file_does(tmp_path):
     path = names.scenarios()["static-100-cubic"]
     for given, out in (("static-100-cubic", "name"), (str(path), "file")):
         arguments = ["--schemes", "reno", "--repeats", "1", "--cache", "none", "--out", str(tmp_path / out)]
@@ -269,9 +261,7 @@ def test_a_scenarios_name_runs_as_its_file_does(tmp_path: Path) -> None:
     assert rows[0].equals(rows[1])
 
 
-def test_a_group_says_what_it_leaves_out(
-    tmp_path: Path, pair: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_group_says_what_it_leaves_out(tmp_path, pair, monkeypatch, capsys):
     monkeypatch.setattr(backend("simulator"), "schemes", staticmethod(lambda: ["cubic", "reno"]))
     out = tmp_path / "out"
     assert cli.run([pair, "--schemes", "classic", "--repeats", "1", "--out", str(out)]) == 0
@@ -279,7 +269,7 @@ def test_a_group_says_what_it_leaves_out(
     assert re.search(r"^--schemes: simulator does not run bbr, .*: left out$", capsys.readouterr().err, re.M)
 
 
-def test_more_jobs_than_the_machine_can_run_are_refused_with_the_number_that_it_can(pair: str) -> None:
+def test_more_jobs_than_the_machine_can_run_are_refused_with_the_number_that_it_can(pair):
     most = most_at_a_time(cli.RUN_BYTES)
     with pytest.raises(
         InputError, match=rf"--jobs: {most + 1}: this machine can run at most {most} at a time"
@@ -288,7 +278,7 @@ def test_more_jobs_than_the_machine_can_run_are_refused_with_the_number_that_it_
 
 
 @pytest.mark.parametrize("arguments", [[], ["report"], ["compare"]])
-def test_help_has_examples(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_has_examples(arguments, capsys):
     with pytest.raises(SystemExit) as ended:
         cli.run([*arguments, "--help"])
     assert ended.value.code == 0

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +54,7 @@ def quick_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page.Prepared, "of", lambda results: None)
 
 
-def test_a_report_and_a_comparison_refuse_each_damaged_file_or_are_the_same(
-    out: Path, quick_page: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_and_a_comparison_refuse_each_damaged_file_or_are_the_same(out, quick_page, capsys):
     def outputs() -> list[str | bytes]:
         capsys.readouterr()
         cli.run(["report", str(out)])
@@ -84,9 +81,7 @@ def test_a_report_and_a_comparison_refuse_each_damaged_file_or_are_the_same(
     assert refused == recorded - ({"run.json: last"} - refused)
 
 
-def test_a_resume_makes_each_damaged_file_again_and_says_so(
-    out: Path, arguments: list[str], quick_page: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_resume_makes_each_damaged_file_again_and_says_so(out, arguments, quick_page, capsys):
     def tables() -> dict[str, str]:
         files = {path.relative_to(out).as_posix(): path for path in out.rglob("*.parquet")}
         return {name: repr(pl.read_parquet(path).rows()) for name, path in files.items()} | {
@@ -110,7 +105,7 @@ def test_a_resume_makes_each_damaged_file_again_and_says_so(
                 assert again in said
 
 
-def test_a_damaged_run_that_the_command_does_not_name_is_refused(out: Path, arguments: list[str]) -> None:
+def test_a_damaged_run_that_the_command_does_not_name_is_refused(out, arguments):
     [series] = (out / "series" / "flows").glob("*cubic*")
     [damage] = [one for one in damages(out) if str(one) == f"series/flows/{series.name}: deleted"]
     other = [word.replace("cubic,reno", "reno") for word in arguments]
@@ -118,9 +113,7 @@ def test_a_damaged_run_that_the_command_does_not_name_is_refused(out: Path, argu
         cli.run([*other, "--resume"])
 
 
-def test_a_folder_of_an_earlier_version_without_digests_is_read_and_resumed(
-    out: Path, arguments: list[str], quick_page: None
-) -> None:
+def test_a_folder_of_an_earlier_version_without_digests_is_read_and_resumed(out, arguments, quick_page):
     before = {path: path.read_bytes() for path in (out / "run.json", out / "runs.parquet")}
     described = json.loads(before[out / "run.json"])
     del described["sha256"]
@@ -146,9 +139,7 @@ def test_a_folder_of_an_earlier_version_without_digests_is_read_and_resumed(
         (lambda run: run.update(earlier=[{}]), "earlier.0.command, commit, date: "),
     ],
 )
-def test_a_key_of_run_json_that_is_missing_or_of_another_type_is_one_line(
-    out: Path, change: Callable[[dict[str, Any]], Any], told: str
-) -> None:
+def test_a_key_of_run_json_that_is_missing_or_of_another_type_is_one_line(out, change, told):
     whole = (out / "run.json").read_bytes()
     described = json.loads(whole)
     del described["sha256"]
@@ -162,9 +153,7 @@ def test_a_key_of_run_json_that_is_missing_or_of_another_type_is_one_line(
         (out / "run.json").write_bytes(whole)
 
 
-def test_a_leobench_result_that_changed_is_refused_and_judged_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_leobench_result_that_changed_is_refused_and_judged_again(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(version, "FOLDER", tmp_path / "versions")
     tiny_benchmark.write(tmp_path / "versions/tiny")
     out = tmp_path / "out"
@@ -192,9 +181,7 @@ def test_a_leobench_result_that_changed_is_refused_and_judged_again(
     assert read(path).runs == before.runs
 
 
-def test_each_flipped_bit_of_a_cached_result_is_noticed_or_harmless(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_flipped_bit_of_a_cached_result_is_noticed_or_harmless(tmp_path, capsys):
     rows = [{"flow": 0, "goodput_mbps": 0.1 + 0.2}]
     series = tmp_path / "flows.parquet"
     series.write_bytes(bytes(range(64)))
@@ -214,9 +201,7 @@ def test_each_flipped_bit_of_a_cached_result_is_noticed_or_harmless(
     assert "damaged, running it again" in capsys.readouterr().err
 
 
-def test_a_cached_result_under_the_key_of_another_is_not_taken(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cached_result_under_the_key_of_another_is_not_taken(tmp_path, capsys):
     kept = Folder(tmp_path)
     kept.put("ab12", [{"flow": 0}], {})
     kept.put("ab34", [{"flow": 1}], {})
@@ -225,9 +210,7 @@ def test_a_cached_result_under_the_key_of_another_is_not_taken(
     assert "ab34.zip: damaged, running it again: holds the results of ab12" in capsys.readouterr().err
 
 
-def test_each_damaged_file_of_the_trace_cache_is_built_again_and_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_damaged_file_of_the_trace_cache_is_built_again_and_said(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path))
     name, traces = "starlink", tmp_path / "traces"
     data = cache.file(name).read_bytes()
@@ -257,9 +240,7 @@ def test_each_damaged_file_of_the_trace_cache_is_built_again_and_said(
     assert cache.file(name).read_bytes() == data
 
 
-def test_each_damaged_file_of_cached_shared_paths_is_built_again_and_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_damaged_file_of_cached_shared_paths_is_built_again_and_said(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path))
     monkeypatch.setattr(shared, "pairs_of_trace", lambda name: "pairs" if "/" in name else None)
     monkeypatch.setattr(shared, "named", lambda _: type("Pairs", (), {"specs": ()}))

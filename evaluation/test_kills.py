@@ -28,7 +28,7 @@ MASKS = {
 }
 
 
-def test_what_is_killed_or_interrupted_at_a_write_resumes_to_the_same_files(tmp_path: Path) -> None:
+def test_what_is_killed_or_interrupted_at_a_write_resumes_to_the_same_files(tmp_path):
     command = [sys.executable, "-m", "evaluation.test_kills", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

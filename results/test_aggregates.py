@@ -26,21 +26,21 @@ def mean_of_means(*samples):
 
 @few
 @given(values)
-def test_the_interquartile_mean_is_that_of_the_sorted_values_without_a_quarter_at_either_end(data) -> None:
+def test_the_interquartile_mean_is_that_of_the_sorted_values_without_a_quarter_at_either_end(data):
     cut = len(data) // 4
     assert interquartile_mean(data) == pytest.approx(
         statistics.fmean(sorted(data)[cut : len(data) - cut]), abs=1e-9
     )
 
 
-def test_the_interquartile_mean_ignores_a_run_that_failed_and_the_worst_quarter_shows_it() -> None:
+def test_the_interquartile_mean_ignores_a_run_that_failed_and_the_worst_quarter_shows_it():
     data = [0.0, 0.8, 0.8, 0.8]
     assert interquartile_mean(data) == 0.8
     assert worst_quarter(data) == 0.0
     assert worst_quarter([3.0, 1.0, 2.0, 5.0, 4.0]) == 1.5  # the two smallest of five
 
 
-def test_the_stratified_interval_is_that_of_a_plain_loop_over_strata() -> None:
+def test_the_stratified_interval_is_that_of_a_plain_loop_over_strata():
     rng = np.random.default_rng(1)
     data = {"a": rng.normal(0, 1, 40), "b": rng.normal(5, 2, 25)}
     result = stratified_interval(
@@ -60,7 +60,7 @@ def test_the_stratified_interval_is_that_of_a_plain_loop_over_strata() -> None:
     assert result.high - result.low < 1.1
 
 
-def test_the_same_seed_gives_the_same_interval_and_one_run_a_stratum_gives_none() -> None:
+def test_the_same_seed_gives_the_same_interval_and_one_run_a_stratum_gives_none():
     data = {"a": [1.0, 2.0, 4.0], "b": [3.0]}
     assert stratified_interval(data, mean_of_means, 3) == stratified_interval(data, mean_of_means, 3)
     result = stratified_interval({"a": [1.0], "b": [3.0]}, mean_of_means, 3)
@@ -69,7 +69,7 @@ def test_the_same_seed_gives_the_same_interval_and_one_run_a_stratum_gives_none(
     assert math.isnan(result.high)
 
 
-def test_a_stratum_of_one_run_adds_its_value_and_no_width() -> None:
+def test_a_stratum_of_one_run_adds_its_value_and_no_width():
     wide = stratified_interval({"a": [1.0, 3.0, 5.0, 9.0]}, mean_of_means, 3)
     both = stratified_interval({"a": [1.0, 3.0, 5.0, 9.0], "b": [7.0]}, mean_of_means, 3)
     assert both.low == pytest.approx((wide.low + 7) / 2, abs=0.3)
@@ -78,7 +78,7 @@ def test_a_stratum_of_one_run_adds_its_value_and_no_width() -> None:
 
 @few
 @given(strata, st.data())
-def test_the_probability_of_improvement_counts_all_pairs_of_a_stratum(first, data) -> None:
+def test_the_probability_of_improvement_counts_all_pairs_of_a_stratum(first, data):
     second = {name: data.draw(values) for name in first}
     naive = statistics.fmean(
         statistics.fmean((x > y) + 0.5 * (x == y) for x in first[name] for y in second[name])
@@ -88,14 +88,14 @@ def test_the_probability_of_improvement_counts_all_pairs_of_a_stratum(first, dat
     assert improvement(first, second) + improvement(second, first) == pytest.approx(1)
 
 
-def test_strata_that_differ_are_refused() -> None:
+def test_strata_that_differ_are_refused():
     with pytest.raises(ValueError, match="must have the same strata"):
         improvement({"a": [1.0]}, {"b": [1.0]})
 
 
 @few
 @given(strata, st.lists(st.floats(-100, 100), min_size=1, max_size=5))
-def test_a_performance_profile_counts_the_runs_above_each_threshold(data, thresholds) -> None:
+def test_a_performance_profile_counts_the_runs_above_each_threshold(data, thresholds):
     naive = [
         statistics.fmean(statistics.fmean(x > at for x in sample) for sample in data.values())
         for at in thresholds

@@ -14,9 +14,7 @@ from leogym.results.strata import within
         pytest.param(2, 80, 95, 2.48, id="two"),
     ],
 )
-def test_an_interval_within_strata_covers_the_mean_about_as_often_as_it_says(
-    each: int, least: int, most: int, width: float
-) -> None:
+def test_an_interval_within_strata_covers_the_mean_about_as_often_as_it_says(each, least, most, width):
     rng = np.random.default_rng(0)
     stretches = np.array([10.0, 60.0, 20.0, 90.0, 45.0])
     strata = [0, 1, 2, 3, 4] * each
@@ -33,11 +31,11 @@ def test_an_interval_within_strata_covers_the_mean_about_as_often_as_it_says(
 
 
 @pytest.mark.parametrize("strata", [[0, 1, 2, 3], [0, 0, 0, 0], [0, 0, 0, 1]])
-def test_repeats_without_another_of_their_stretch_are_left_as_they_are(strata: list[int]) -> None:
+def test_repeats_without_another_of_their_stretch_are_left_as_they_are(strata):
     assert within([1.0, 4.0, 2.0, 8.0], strata) == [1.0, 4.0, 2.0, 8.0]
 
 
-def test_a_summarys_interval_is_that_of_repeats_of_one_start() -> None:
+def test_a_summarys_interval_is_that_of_repeats_of_one_start():
     runs = pl.DataFrame(
         {
             "suite": "s",

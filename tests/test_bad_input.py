@@ -80,7 +80,7 @@ def on_trace(folder: Path, path: Path | str) -> Path:
     return scenario(folder, links={"path": {"trace": str(path), "rate_mbps": 10}})
 
 
-def test_the_scenario_that_the_others_spoil_is_good(run: Run, tmp_path: Path) -> None:
+def test_the_scenario_that_the_others_spoil_is_good(run, tmp_path):
     done = run("evaluate.py", on_trace(tmp_path, trace(tmp_path, GOOD_ROWS)), "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "report.html").is_file()
@@ -98,21 +98,19 @@ def test_the_scenario_that_the_others_spoil_is_good(run: Run, tmp_path: Path) ->
     ],
     ids=["NaN", "negative delay", "time backwards", "short row", "loss above 1", "empty"],
 )
-def test_a_spoilt_trace_is_named_with_line_and_rule(
-    run: Run, tmp_path: Path, rows: list[str], parts: tuple[str, ...]
-) -> None:
+def test_a_spoilt_trace_is_named_with_line_and_rule(run, tmp_path, rows, parts):
     path = on_trace(tmp_path, trace(tmp_path, rows))
     one_line(run("evaluate.py", path, "--out", tmp_path / "out"), *parts)
     assert not (tmp_path / "out").exists()
 
 
-def test_a_truncated_trace_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_truncated_trace_is_refused(run, tmp_path):
     path = on_trace(tmp_path, trace(tmp_path, GOOD_ROWS, end=""))
     one_line(run("evaluate.py", path, "--out", tmp_path / "out"), "trace.csv", "truncated")
     assert not (tmp_path / "out").exists()
 
 
-def test_a_missing_trace_is_named(run: Run, tmp_path: Path) -> None:
+def test_a_missing_trace_is_named(run, tmp_path):
     done = run("evaluate.py", on_trace(tmp_path, "nowhere.csv"), "--out", tmp_path / "out")
     one_line(done, "nowhere.csv")
     assert not (tmp_path / "out").exists()
@@ -130,27 +128,25 @@ def test_a_missing_trace_is_named(run: Run, tmp_path: Path) -> None:
     ],
     ids=["scheme", "key", "negative delay", "NaN", "route", "type"],
 )
-def test_a_spoilt_scenario_is_named_with_field_and_rule(
-    run: Run, tmp_path: Path, changes: dict[str, object], parts: tuple[str, ...]
-) -> None:
+def test_a_spoilt_scenario_is_named_with_field_and_rule(run, tmp_path, changes, parts):
     one_line(run("evaluate.py", scenario(tmp_path, **changes), "--out", tmp_path / "out"), *parts)
     assert not (tmp_path / "out").exists()
 
 
-def test_a_real_process_exits_with_2(tmp_path: Path) -> None:
+def test_a_real_process_exits_with_2(tmp_path):
     command = [sys.executable, "evaluate.py", str(scenario(tmp_path, colour="red"))]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     one_line(Done(done.returncode, done.stdout, done.stderr), "mine.yaml", "colour", "unknown key")
 
 
-def test_an_unknown_suite_or_backend_lists_those_there_are(run: Run, tmp_path: Path) -> None:
+def test_an_unknown_suite_or_backend_lists_those_there_are(run, tmp_path):
     one_line(run("evaluate.py", "leo-tripel", "--out", tmp_path / "out"), "leo-tripel", "leo-single")
     done = run("evaluate.py", "leo-single", "--backend", "ns-3", "--out", tmp_path / "out")
     one_line(done, "ns-3", "simulator")
     assert not (tmp_path / "out").exists()
 
 
-def test_a_policy_of_another_spec_version_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_policy_of_another_spec_version_is_refused(run, tmp_path):
     fixture = next((ROOT / "core" / "control" / "tests" / "fixtures").rglob("policy.json"))
     policy = tmp_path / "policy"
     policy.mkdir()
@@ -171,9 +167,7 @@ def test_a_policy_of_another_spec_version_is_refused(run: Run, tmp_path: Path) -
     ],
     ids=["evaluate", "train", "traces"],
 )
-def test_an_output_that_cannot_be_written_is_named(
-    run: Run, tmp_path: Path, command: tuple[str, ...]
-) -> None:
+def test_an_output_that_cannot_be_written_is_named(run, tmp_path, command):
     (tmp_path / "file").write_text("a file where a folder should be")
     one_line(run(*command, "--out", tmp_path / "file" / "out"), str(tmp_path / "file"))
 
@@ -191,9 +185,7 @@ def test_an_output_that_cannot_be_written_is_named(
     ],
     ids=["agent", "key", "type", "config", "resume", "engine", "Ray address"],
 )
-def test_train_names_what_is_wrong(
-    run: Run, tmp_path: Path, arguments: tuple[str, ...], parts: tuple[str, ...]
-) -> None:
+def test_train_names_what_is_wrong(run, tmp_path, arguments, parts):
     one_line(run("train.py", *arguments, "--out", tmp_path / "out"), *parts)
     assert not (tmp_path / "out").exists()
 
@@ -210,22 +202,20 @@ def test_train_names_what_is_wrong(
     ],
     ids=["latitude", "never a satellite", "elevation", "epoch without zone", "NaN", "name"],
 )
-def test_traces_build_names_what_is_wrong(
-    run: Run, tmp_path: Path, arguments: tuple[str, ...], parts: tuple[str, ...]
-) -> None:
+def test_traces_build_names_what_is_wrong(run, tmp_path, arguments, parts):
     out = tmp_path / "out.csv"
     one_line(run("-m", "traces", *arguments, "--out", out), *parts)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_traces_check_exits_with_1_and_names_line_and_rule(run: Run, tmp_path: Path) -> None:
+def test_traces_check_exits_with_1_and_names_line_and_rule(run, tmp_path):
     done = run("-m", "traces", "check", trace(tmp_path, [*GOOD_ROWS, "0.3,-1,100,100,0,1,0,"]))
     assert done.returncode == 1
     assert "trace.csv:6" in done.stdout + done.stderr
     assert "delay_ms" in done.stdout + done.stderr
 
 
-def test_results_that_cannot_be_kept_or_compared_are_one_line(run: Run, tmp_path: Path) -> None:
+def test_results_that_cannot_be_kept_or_compared_are_one_line(run, tmp_path):
     out = tmp_path / "out"
     file = tmp_path / "file"
     file.write_text("")

@@ -6,7 +6,7 @@ The test walks the models: a new field is covered without a line here.
 import importlib
 import math
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +132,7 @@ def outcome(model: type[Strict], data: dict[str, Any], name: str) -> str | None:
 
 
 @pytest.mark.parametrize("model", SCHEMAS, ids=lambda model: f"{model.__module__[7:]}.{model.__qualname__}")
-def test_every_boundary_of_every_field_is_accepted_or_one_line(
-    model: type[Strict], example: dict[type[BaseModel], BaseModel]
-) -> None:
+def test_every_boundary_of_every_field_is_accepted_or_one_line(model, example):
     content = example[model].model_dump() if model in example else {}
     wrong = []
     for name in model.model_fields.keys() & model.__annotations__.keys():  # others are those of its base
@@ -144,7 +142,7 @@ def test_every_boundary_of_every_field_is_accepted_or_one_line(
     assert not wrong, "\n".join(wrong)
 
 
-def test_grids_flows_and_trials_are_refused_by_their_number() -> None:
+def test_grids_flows_and_trials_are_refused_by_their_number():
     flow = {"scheme": "cubic", "route": ["l"]}
     data = {"duration_s": 1, "links": {"l": {"rate_mbps": 1, "delay_ms": 1}}, "flows": [flow]}
     cells = {name: list(range(1000)) for name in "abc"}
@@ -179,13 +177,13 @@ def test_grids_flows_and_trials_are_refused_by_their_number() -> None:
         (lambda: topologies.dumbbell([1], rate_mbps=0), "rate_mbps: must be a number above 1e-6"),
     ],
 )
-def test_a_topology_that_cannot_be_is_one_line(make: Callable[[], object], rule: str) -> None:
+def test_a_topology_that_cannot_be_is_one_line(make, rule):
     with pytest.raises(InputError, match=rule):
         make()
 
 
 @pytest.mark.parametrize("expression", ["1" + "+1" * 5000, "-" * 5000 + "1", "(" * 5000 + "1", "9" * 5000])
-def test_a_long_expression_is_one_line(expression: str) -> None:
+def test_a_long_expression_is_one_line(expression):
     for read in (arithmetic.names, lambda text: arithmetic.evaluate(text, {})):
         with pytest.raises(ValueError, match=r"…: is longer than 500 characters$"):
             read(expression)

@@ -41,12 +41,12 @@ def digest(script: Path, sources: Path, **variables: str) -> str:
     return line.partition("LEOSIM_BUILD=")[2]
 
 
-def test_a_build_has_a_digest() -> None:
+def test_a_build_has_a_digest():
     assert len(leosim.BUILD) == 32
     assert int(leosim.BUILD, 16)
 
 
-def test_a_digest_depends_on_sources_and_settings_and_not_on_the_folder(script: Path, tmp_path: Path) -> None:
+def test_a_digest_depends_on_sources_and_settings_and_not_on_the_folder(script, tmp_path):
     here = digest(script, ROOT)
     assert len(here) == 32
     for name in ("Cargo.toml", "Cargo.lock"):

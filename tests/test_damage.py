@@ -1,9 +1,7 @@
-from pathlib import Path
-
 from tests.damage import damaged, damages
 
 
-def test_each_file_is_damaged_in_each_way_and_the_folder_is_restored(tmp_path: Path) -> None:
+def test_each_file_is_damaged_in_each_way_and_the_folder_is_restored(tmp_path):
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "a").write_bytes(b"abc")
     (tmp_path / "b").write_bytes(b"")

@@ -242,14 +242,14 @@ def deeper(name: str, options: argparse.Namespace) -> str | None:
     return None
 
 
-def test_git_has_no_folder_that_the_readme_does_not_show() -> None:
+def test_git_has_no_folder_that_the_readme_does_not_show():
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     folders = {name.partition("/")[0] for name in listed.splitlines() if "/" in name}
     assert {folder for folder in folders if not folder.startswith(".")} == {*FOLDERS, "leogym"}
 
 
 @per_page
-def test_every_relative_link_resolves(page: Path) -> None:
+def test_every_relative_link_resolves(page):
     for target in links(page):
         if re.match(r"[a-z+]+:", target):
             continue
@@ -262,7 +262,7 @@ def test_every_relative_link_resolves(page: Path) -> None:
 
 
 @per_page
-def test_every_file_that_a_page_names_exists(page: Path) -> None:
+def test_every_file_that_a_page_names_exists(page):
     rooms = {*FOLDERS, *(crate.name for crate in (ROOT / "core").iterdir())}
     homes = (ROOT, ROOT / "core", page.parent, ROOT / page.relative_to(ROOT).parts[0])
     for child in (child for token in tokens(page) for child in token.children or ()):
@@ -273,7 +273,7 @@ def test_every_file_that_a_page_names_exists(page: Path) -> None:
 
 
 @per_page
-def test_every_file_that_a_command_reads_from_the_project_exists(page: Path) -> None:
+def test_every_file_that_a_command_reads_from_the_project_exists(page):
     for one in commands(page):
         for before, word in zip(one.words, one.words[1:], strict=False):
             value = re.sub(r"\.py:.*", ".py", word.rpartition("=")[2])  # a test's or a class's name
@@ -282,7 +282,7 @@ def test_every_file_that_a_command_reads_from_the_project_exists(page: Path) -> 
                 assert (ROOT / value).exists(), f"{one.place}: {value}: no such file"
 
 
-def test_every_make_target_and_variable_exists() -> None:
+def test_every_make_target_and_variable_exists():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     variables = set(re.findall(r"\$\(([A-Z]+)\)|\$\((?:if|or) \$\(([A-Z]+)\)", makefile))
@@ -297,9 +297,7 @@ def test_every_make_target_and_variable_exists() -> None:
     assert not wrong
 
 
-def test_every_command_is_one_that_its_parser_accepts(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_every_command_is_one_that_its_parser_accepts(monkeypatch, capfd):
     def parse_args(
         parser: argparse.ArgumentParser, arguments: list[str] | None = None, namespace: Any = None
     ) -> None:
@@ -338,7 +336,7 @@ def block(page: Path, language: str, containing: str) -> str:
     return found
 
 
-def test_a_named_path_is_built_drawn_and_exported(reader: Callable[..., None], tmp_path: Path) -> None:
+def test_a_named_path_is_built_drawn_and_exported(reader, tmp_path):
     reader("leogym traces build sd-ny-isl --duration 300 --out sd-ny.csv")
     reader("leogym traces plot sd-ny.csv --out globe.html")
     reader("leogym traces plot sd-ny.csv --out globe.html", "--out sd-ny.png")
@@ -346,15 +344,13 @@ def test_a_named_path_is_built_drawn_and_exported(reader: Callable[..., None], t
     assert {path.name for path in tmp_path.iterdir()} == {"sd-ny.csv", "globe.html", "sd-ny.png", "shells"}
 
 
-def test_paths_without_a_name_are_built(reader: Callable[[str], None], tmp_path: Path) -> None:
+def test_paths_without_a_name_are_built(reader, tmp_path):
     reader("leogym traces build --from -33.87,151.21 --to Frankfurt --duration 600 --out path.csv")
     reader("leogym traces synth uniform-steps --rtt-ms 5,100 --out y.csv")
     assert {path.name for path in tmp_path.iterdir()} == {"path.csv", "y.csv"}
 
 
-def test_a_scenario_is_evaluated_reported_and_compared(
-    reader: Callable[..., None], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_scenario_is_evaluated_reported_and_compared(reader, tmp_path, capfd):
     (tmp_path / "my-scenario.yaml").write_text(block(RUNNING, "yaml", "two-cubic"), encoding="utf-8")
     for name in ("a", "b"):
         reader("leogym evaluate my-scenario.yaml", f"--quick --out runs/{name}")
@@ -365,14 +361,12 @@ def test_a_scenario_is_evaluated_reported_and_compared(
     assert capfd.readouterr().out
 
 
-def test_the_readmes_environments_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_readmes_environments_step(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(block(README, "python", "Flow-v0"), {})
 
 
-def test_a_path_with_a_measured_capacity_is_evaluated_as_its_page_says(
-    reader: Callable[..., None], tmp_path: Path
-) -> None:
+def test_a_path_with_a_measured_capacity_is_evaluated_as_its_page_says(reader, tmp_path):
     page = ROOT / "docs/tasks/my-path.md"
     (tmp_path / "measured.csv").write_text(block(page, "csv", "seconds"), encoding="utf-8")
     (tmp_path / "nairobi.yaml").write_text(block(page, "yaml", "nairobi"), encoding="utf-8")
@@ -391,9 +385,7 @@ def test_a_path_with_a_measured_capacity_is_evaluated_as_its_page_says(
 
 
 @pytest.mark.skipif(confinement.missing() is not None, reason=str(confinement.missing()))
-def test_a_rule_in_python_is_evaluated_as_its_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rule_in_python_is_evaluated_as_its_page_says(tmp_path, monkeypatch):
     (tmp_path / "aimd.py").write_text(block(MY_SCHEME, "python", "class Aimd"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     words = documented("leogym evaluate leo-single --quick --schemes cubic,aimd=aimd.py:Aimd --out runs/aimd")
@@ -403,7 +395,7 @@ def test_a_rule_in_python_is_evaluated_as_its_page_says(
     assert 0.75 < utilization["aimd"] < utilization["cubic"]  # it has no slow start
 
 
-def test_every_field_of_a_flows_report_is_on_its_page_in_order() -> None:
+def test_every_field_of_a_flows_report_is_on_its_page_in_order():
     [report] = ast.parse(inspect.getsource(FlowReport)).body
     assert isinstance(report, ast.ClassDef)
     rows = [
@@ -418,9 +410,7 @@ def test_every_field_of_a_flows_report_is_on_its_page_in_order() -> None:
     assert "".join(rows) in MY_SCHEME.read_text(encoding="utf-8")
 
 
-def test_a_suite_of_ones_own_is_evaluated_as_its_page_says(
-    reader: Callable[..., None], tmp_path: Path
-) -> None:
+def test_a_suite_of_ones_own_is_evaluated_as_its_page_says(reader, tmp_path):
     (tmp_path / "queue-size.yaml").write_text(
         block(FILES, "yaml", "queue_bdp: [0.5, 1, 4]"), encoding="utf-8"
     )
@@ -429,9 +419,7 @@ def test_a_suite_of_ones_own_is_evaluated_as_its_page_says(
     assert set(runs["scenario"]) == {"queue-0.5", "queue-1", "queue-4"}
 
 
-def test_a_sampler_of_ones_own_trains_and_makes_an_environment(
-    reader: Callable[..., None], tmp_path: Path
-) -> None:
+def test_a_sampler_of_ones_own_trains_and_makes_an_environment(reader, tmp_path):
     (tmp_path / "short-queues.yaml").write_text(block(FILES, "yaml", "sampler: leo"), encoding="utf-8")
     reader("leogym train --agent ppo --config short-queues.yaml --out runs/short-queues")
     assert leosim.Policy.load(str(tmp_path / "runs/short-queues/policy")).spec == "astraea"
@@ -440,7 +428,7 @@ def test_a_sampler_of_ones_own_trains_and_makes_an_environment(
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("ray")
-def test_a_sweep_of_ones_own_runs_as_its_page_says(reader: Callable[..., None], tmp_path: Path) -> None:
+def test_a_sweep_of_ones_own_runs_as_its_page_says(reader, tmp_path):
     text = block(FILES, "yaml", "log_uniform").replace("trials: 2", "trials: 1")
     (tmp_path / "rates.yaml").write_text(text, encoding="utf-8")
     reader("leogym train --sweep rates.yaml --out runs/rates")
@@ -448,13 +436,13 @@ def test_a_sweep_of_ones_own_runs_as_its_page_says(reader: Callable[..., None], 
     assert len(rows) == 1 + 2  # a draw with two seeds
 
 
-def test_a_reward_of_ones_own_trains_a_policy(reader: Callable[..., None], tmp_path: Path) -> None:
+def test_a_reward_of_ones_own_trains_a_policy(reader, tmp_path):
     train = "python docs/tasks/beat_cubic.py --steps 400000 --seed 1 --out runs/mine"
     reader(train, "--steps 4096 --out mine")
     assert leosim.Policy.load(str(tmp_path / "mine")).spec == "astraea"
 
 
-def test_the_lists_are_printed(reader: Callable[[str], None], capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_lists_are_printed(reader, capfd):
     for command in (
         "leogym traces list",
         "leogym evaluate --list",
@@ -467,7 +455,7 @@ def test_the_lists_are_printed(reader: Callable[[str], None], capfd: pytest.Capt
         assert len(capfd.readouterr().out.splitlines()) > 5, command
 
 
-def test_the_example_of_a_column_is_as_in_the_code() -> None:
+def test_the_example_of_a_column_is_as_in_the_code():
     page = ROOT / "CONTRIBUTING.md"
     files = ("core/sim/src/run_log.rs", "core/sim/src/run_log.rs", "kernel_bridge/runner/run_log.py")
     examples = [token for token in tokens(page) if token.type == "fence" and token.info in ("rust", "python")]
@@ -477,9 +465,7 @@ def test_the_example_of_a_column_is_as_in_the_code() -> None:
             assert line.strip() in ("…", "...") or line.strip() in code, f"{file}: has no {line.strip()}"
 
 
-def test_a_column_of_the_run_log_is_written_into_the_docs(
-    reader: Callable[[str], None], tmp_path: Path
-) -> None:
+def test_a_column_of_the_run_log_is_written_into_the_docs(reader, tmp_path):
     page = tmp_path / "docs/metrics.md"
     page.parent.mkdir()
     good = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")

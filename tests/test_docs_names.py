@@ -51,7 +51,7 @@ def files() -> frozenset[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_module_function_and_source_file_that_a_page_names_exists(page: Path) -> None:
+def test_every_module_function_and_source_file_that_a_page_names_exists(page):
     wrong = []
     for name in code(page):
         if NAME.fullmatch(name) and not name.endswith(SUFFIXES) and not exists(name):
@@ -61,7 +61,7 @@ def test_every_module_function_and_source_file_that_a_page_names_exists(page: Pa
     assert not wrong
 
 
-def test_a_name_that_is_nowhere_is_found() -> None:
+def test_a_name_that_is_nowhere_is_found():
     assert exists("common.extras.needed_by")
     assert exists("leogym.envs.flow.FlowEnv.step")
     assert not exists("common.extras.needed_for")

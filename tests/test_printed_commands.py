@@ -22,9 +22,7 @@ PAGE = "# "
 
 
 @pytest.mark.parametrize("words", PRINTED, ids=" ".join)
-def test_a_printed_command_exists(
-    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_printed_command_exists(words, monkeypatch, capsys):
     # The rest of a command without subcommands is its arguments.
     words = words[:2] if words[0] in WITH_SUBCOMMANDS else words[:1]
     monkeypatch.setattr("sys.argv", ["leogym"])
@@ -34,12 +32,12 @@ def test_a_printed_command_exists(
     assert capsys.readouterr().out.startswith(f"usage: leogym {' '.join(words)} [-h]")
 
 
-def test_commands_of_every_room_are_among_them() -> None:
+def test_commands_of_every_room_are_among_them():
     assert len(PRINTED) > 10
     assert {("evaluate",), ("lab", "build"), ("bridge", "clean"), ("traces", "build")} <= PRINTED.keys()
 
 
-def test_no_message_has_a_command_that_the_helper_did_not_make() -> None:
+def test_no_message_has_a_command_that_the_helper_did_not_make():
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: {text}"
         for path in sources()

@@ -170,7 +170,7 @@ def workers_of(pid: int) -> list[int]:
     return [worker for worker, name in descendants(pid).items() if name.startswith("ray::_run_remo")]
 
 
-def test_runs_in_flight_follow_the_processors_of_a_cluster_that_grows(nodes: Nodes, tmp_path: Path) -> None:
+def test_runs_in_flight_follow_the_processors_of_a_cluster_that_grows(nodes, tmp_path):
     runs = planned(tmp_path, SHORT.format(repeats=40, duration_s=1, rate_mbps=10))
     lock, ended, most = threading.Lock(), threading.Event(), [0]
     active = 0
@@ -201,12 +201,8 @@ def test_runs_in_flight_follow_the_processors_of_a_cluster_that_grows(nodes: Nod
 
 
 def test_a_worker_that_is_killed_is_one_line_and_changes_no_result(
-    nodes: Nodes,
-    suite: Callable[..., str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    nodes, suite, tmp_path, monkeypatch, capsys
+):
     name = suite(repeats=3, duration_s=40, rate_mbps=50)
     here = evaluated(name, tmp_path / "here", None, "--cache", "none")
     table = capsys.readouterr().out
@@ -229,13 +225,7 @@ def test_a_worker_that_is_killed_is_one_line_and_changes_no_result(
     assert line.startswith("node ")
 
 
-def test_waiting_for_processors_that_others_use_is_said(
-    nodes: Nodes,
-    suite: Callable[..., str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_waiting_for_processors_that_others_use_is_said(nodes, suite, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(watched, "REPORT_WAIT_AFTER_S", 0.0)
     printed = threading.Event()
     say = watched._say
@@ -266,7 +256,7 @@ def test_waiting_for_processors_that_others_use_is_said(
     assert line in capsys.readouterr().err.splitlines()
 
 
-def test_more_processors_than_the_cluster_has_are_refused(nodes: Nodes, tmp_path: Path) -> None:
+def test_more_processors_than_the_cluster_has_are_refused(nodes, tmp_path):
     arguments = [
         "--agent",
         "ppo",
@@ -287,9 +277,7 @@ def test_more_processors_than_the_cluster_has_are_refused(nodes: Nodes, tmp_path
     assert not (tmp_path / "out").exists()
 
 
-def test_sigterm_ends_a_command_with_one_line(
-    nodes: Nodes, suite: Callable[..., str], tmp_path: Path
-) -> None:
+def test_sigterm_ends_a_command_with_one_line(nodes, suite, tmp_path):
     arguments = [
         suite(repeats=1, duration_s=7200, rate_mbps=10_000),
         "--schemes",
@@ -316,9 +304,7 @@ def test_sigterm_ends_a_command_with_one_line(
     assert out == ""
 
 
-def test_a_node_of_another_build_that_joins_ends_the_command(
-    nodes: Nodes, suite: Callable[..., str], tmp_path: Path
-) -> None:
+def test_a_node_of_another_build_that_joins_ends_the_command(nodes, suite, tmp_path):
     name = suite(repeats=500, duration_s=20, rate_mbps=50)
     nodes.add_faulty_after(lambda: workers_of(os.getpid()), "build")
     with pytest.raises(InputError) as raised:
@@ -342,9 +328,7 @@ def test_a_node_of_another_build_that_joins_ends_the_command(
         ("missing", "leosim is not installed: install the same wheels there"),
     ],
 )
-def test_a_node_that_would_give_other_results_is_refused_by_name(
-    nodes: Nodes, suite: Callable[..., str], tmp_path: Path, state: str, expected: str
-) -> None:
+def test_a_node_that_would_give_other_results_is_refused_by_name(nodes, suite, tmp_path, state, expected):
     nodes.become(state)
     with pytest.raises(InputError) as raised:
         evaluated(suite(repeats=2, duration_s=1), tmp_path / "out", nodes, "--cache", str(tmp_path / "cache"))
@@ -355,9 +339,7 @@ def test_a_node_that_would_give_other_results_is_refused_by_name(
     assert not list((tmp_path / "cache").rglob("*.zip"))
 
 
-def test_a_node_that_does_not_see_the_folder_of_a_sweep_is_refused_and_no_trial_is_given_up(
-    nodes: Nodes, tmp_path: Path
-) -> None:
+def test_a_node_that_does_not_see_the_folder_of_a_sweep_is_refused_and_no_trial_is_given_up(nodes, tmp_path):
     file, out = tmp_path / "unseen.yaml", tmp_path / "out"
     file.write_text(SWEEP)
     nodes.become(f"hidden {out}")
@@ -369,9 +351,7 @@ def test_a_node_that_does_not_see_the_folder_of_a_sweep_is_refused_and_no_trial_
     assert {path.name for path in out.iterdir()} == {".gitignore", "sweep.yaml"}
 
 
-def test_a_head_that_dies_is_one_line_that_says_how_to_continue(
-    nodes: Nodes, suite: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_head_that_dies_is_one_line_that_says_how_to_continue(nodes, suite, tmp_path, monkeypatch):
     monkeypatch.setattr(watched, "HEAD_LOST_AFTER_S", 0.5)
     nodes.become("")
     head = nodes.cluster.head_node.all_processes["gcs_server"][0].process
@@ -390,7 +370,7 @@ def test_a_head_that_dies_is_one_line_that_says_how_to_continue(
     assert line.endswith("; recorded runs are kept: continue with --resume")
 
 
-def test_no_process_of_a_ray_outlives_the_driver_that_started_it_and_was_killed() -> None:
+def test_no_process_of_a_ray_outlives_the_driver_that_started_it_and_was_killed():
     script = (
         "import time\n"
         "from leogym.common.cluster.joining import joined\n"

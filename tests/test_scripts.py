@@ -14,7 +14,7 @@ SCRIPTS = ROOT / "scripts"
 
 
 @pytest.mark.skipif(shutil.which("apt-get") is None, reason="no apt-get")
-def test_packages_are_looked_up_while_another_program_updates_the_package_lists(tmp_path: Path) -> None:
+def test_packages_are_looked_up_while_another_program_updates_the_package_lists(tmp_path):
     # apt fails at once where the lists are locked, as by another part of a parallel make or by a new
     # machine's own update. There are no sources here, so that nothing is downloaded.
     (tmp_path / "lists/partial").mkdir(parents=True)
@@ -37,7 +37,7 @@ def test_packages_are_looked_up_while_another_program_updates_the_package_lists(
 
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.sh")), ids=lambda path: path.name)
-def test_a_script_calls_apt_with_package_lists_of_its_own(script: Path) -> None:
+def test_a_script_calls_apt_with_package_lists_of_its_own(script):
     lines = [line for line in script.read_text().splitlines() if "apt-get" in line]
     assert all("apt_options" in line or "command -v apt-get" in line for line in lines), lines
 
@@ -47,9 +47,7 @@ def test_a_script_calls_apt_with_package_lists_of_its_own(script: Path) -> None:
     [("echo cargo 1.63.0", "1.63.0"), ("echo no toolchain >&2; exit 1", "none")],
     ids=["Debian 12's", "rustup's without a toolchain"],
 )
-def test_setup_refuses_a_rust_toolchain_that_cannot_build_it(
-    tmp_path: Path, cargo: str, version: str
-) -> None:
+def test_setup_refuses_a_rust_toolchain_that_cannot_build_it(tmp_path, cargo, version):
     program = tmp_path / "cargo"
     program.write_text(f"#!/bin/sh\n{cargo}\n")
     program.chmod(0o755)
@@ -64,7 +62,7 @@ def test_setup_refuses_a_rust_toolchain_that_cannot_build_it(
     )
 
 
-def test_no_source_has_a_let_chain_which_needs_rust_1_88() -> None:
+def test_no_source_has_a_let_chain_which_needs_rust_1_88():
     # Clippy finds functions of the standard library that Cargo.toml's rust-version lacks, and no syntax.
     chain = re.compile(r"&& let |\b(?:if|while) let [^\n]*\n\s+&& ")
     sources = [path for room in ("core", "kernel_bridge") for path in (ROOT / room).rglob("*.rs")]

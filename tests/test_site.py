@@ -68,7 +68,7 @@ def page(browser: Browser, site: str) -> Iterator[Page]:
     assert not failures
 
 
-def test_the_entrance_leads_to_the_readme_and_its_menu_to_all_pages(site: str, page: Page) -> None:
+def test_the_entrance_leads_to_the_readme_and_its_menu_to_all_pages(site, page):
     page.goto(f"{site}/index.html")
     page.wait_for_url("**/README.html")
     assert page.locator("h1").first.inner_text().startswith("LeoGym")
@@ -77,14 +77,14 @@ def test_the_entrance_leads_to_the_readme_and_its_menu_to_all_pages(site: str, p
     assert {"docs/metrics.html", "docs/api.html", "traces/README.html", "CONTRIBUTING.html"} <= targets
 
 
-def test_the_api_has_the_environments_and_the_simulator(site: str, page: Page) -> None:
+def test_the_api_has_the_environments_and_the_simulator(site, page):
     page.goto(f"{site}/docs/api.html")
     for name in ("leogym.envs.flow.FlowEnv.step", "leogym.envs.rllib.MultiFlowEnv", "leosim.Batch.step"):
         assert page.locator(f'[id="{name}"]').count() == 1, name
     assert page.get_by_text("maximum delivery rate / 10 MB/s").is_visible()  # a docstring's Markdown table
 
 
-def test_the_search_finds_a_page(site: str, page: Page) -> None:
+def test_the_search_finds_a_page(site, page):
     page.goto(f"{site}/README.html")
     page.locator("input.sidebar-search").fill("delay inflation")
     page.locator("input.sidebar-search").press("Enter")
@@ -95,14 +95,14 @@ def test_the_search_finds_a_page(site: str, page: Page) -> None:
 
 
 @pytest.mark.parametrize("name", ["README", "docs/metrics", "docs/environments", "docs/api"])
-def test_a_phone_shows_pages_without_scrolling_sideways(site: str, page: Page, name: str) -> None:
+def test_a_phone_shows_pages_without_scrolling_sideways(site, page, name):
     page.set_viewport_size(PHONE)
     page.goto(f"{site}/{name}.html")
     assert page.evaluate(OVERFLOW) <= 0
     assert page.locator("label.nav-overlay-icon").first.is_visible()
 
 
-def test_pages_are_dark_where_the_reader_prefers_it(site: str, page: Page) -> None:
+def test_pages_are_dark_where_the_reader_prefers_it(site, page):
     page.goto(f"{site}/docs/metrics.html")
     for scheme, dark in (("light", False), ("dark", True)):
         page.emulate_media(color_scheme=scheme)

@@ -17,9 +17,7 @@ def outputs(notebook: Any) -> list[Any]:
     return [output for cell in notebook.cells for output in cell.get("outputs", ())]
 
 
-def test_the_notebook_runs_and_shows_pictures_and_the_comparison(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_notebook_runs_and_shows_pictures_and_the_comparison(tmp_path, monkeypatch):
     nbformat = pytest.importorskip("nbformat", reason="nbformat is missing: the notebook is not run")
     nbclient = pytest.importorskip("nbclient", reason="nbclient is missing: the notebook is not run")
     pytest.importorskip("ipykernel", reason="ipykernel is missing: the notebook is not run")
@@ -43,7 +41,7 @@ def test_the_notebook_runs_and_shows_pictures_and_the_comparison(
     assert (folder / "runs/all/report.html").is_file()
 
 
-def test_the_notebook_is_small_and_kept_without_outputs() -> None:
+def test_the_notebook_is_small_and_kept_without_outputs():
     nbformat = pytest.importorskip("nbformat", reason="nbformat is missing: the notebook is not read")
     assert NOTEBOOK.stat().st_size < MOST_BYTES
     notebook = nbformat.read(NOTEBOOK, as_version=4)

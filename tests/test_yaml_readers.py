@@ -50,7 +50,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     ],
     ids=["key", "document", "alias", "encoding", "depth"],
 )
-def test_every_reader_names_file_and_line(reader: str, text: str | bytes, line: str, tmp_path: Path) -> None:
+def test_every_reader_names_file_and_line(reader, text, line, tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(InputError, match=line) as caught:
@@ -60,14 +60,14 @@ def test_every_reader_names_file_and_line(reader: str, text: str | bytes, line: 
 
 @pytest.mark.parametrize("reader", [name for name in READERS if name != "settings"])
 @pytest.mark.parametrize("text", ["", "- a", "3"], ids=["empty", "list", "number"])
-def test_every_reader_wants_a_mapping(reader: str, text: str, tmp_path: Path) -> None:
+def test_every_reader_wants_a_mapping(reader, text, tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     with pytest.raises(InputError, match=r"yaml: \(whole file\): must be a mapping of"):
         READERS[reader](path)
 
 
-def test_no_other_module_reads_or_writes_yaml() -> None:
+def test_no_other_module_reads_or_writes_yaml():
     users = {
         path.relative_to(ROOT).as_posix()
         for path in SOURCES

@@ -19,7 +19,7 @@ from leogym.envs.flow import FlowEnv
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/use-with/with_rllib_flows.py"
 
 
-def test_of_several_modules_the_error_names_all_and_the_call_that_saves_one(tmp_path: Path) -> None:
+def test_of_several_modules_the_error_names_all_and_the_call_that_saves_one(tmp_path):
     from ray.rllib.algorithms.ppo.ppo_catalog import PPOCatalog
 
     env = FlowEnv()
@@ -38,14 +38,14 @@ def test_of_several_modules_the_error_names_all_and_the_call_that_saves_one(tmp_
     assert leosim.Policy.load(str(save_policy(modules["late"], tmp_path, env))).spec == "astraea"
 
 
-def test_the_result_of_get_module_without_a_name_is_refused_with_the_call_to_make(tmp_path: Path) -> None:
+def test_the_result_of_get_module_without_a_name_is_refused_with_the_call_to_make(tmp_path):
     with pytest.raises(InputError, match=r'^model: None: .* algorithm\.get_module\("NAME"\)$'):
         save_policy(None, tmp_path, "leogym:leo/SingleFlow-v0")
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("ray")
-def test_the_example_with_three_flows_saves_their_policy(tmp_path: Path) -> None:
+def test_the_example_with_three_flows_saves_their_policy(tmp_path):
     command = [sys.executable, str(EXAMPLE), "100", str(tmp_path / "policy")]
     patient = {**os.environ, "RAY_raylet_start_wait_time_s": "300"}  # other tests may hold the cores
     done = subprocess.run(command, cwd=tmp_path, env=patient, capture_output=True, text=True, check=False)

@@ -34,7 +34,7 @@ def filled_after_s(jitter_us: float, seed: int) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("seed", range(1, 5))
-def test_jitter_is_no_queue(seed: int) -> None:
+def test_jitter_is_no_queue(seed):
     """Taken for one, 2 ms of it made the start-up half as long again."""
     smooth_s, loss_rate = filled_after_s(20, seed)
     assert smooth_s < 1.2

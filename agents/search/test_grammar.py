@@ -27,11 +27,11 @@ def written(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_a_program_that_comes_along_is_read(path: Path) -> None:
+def test_a_program_that_comes_along_is_read(path):
     assert grammar.read(path).operations > 5
 
 
-def test_a_program_written_with_other_numbers_is_the_same_program(tmp_path: Path) -> None:
+def test_a_program_written_with_other_numbers_is_the_same_program(tmp_path):
     one = grammar.read(written(tmp_path, SMALL))
     again = grammar.read(written(tmp_path, grammar.as_yaml(one, {"gain": 0.7})))
     assert again.numbers["gain"].start == 0.7
@@ -65,16 +65,14 @@ def test_a_program_written_with_other_numbers_is_the_same_program(tmp_path: Path
         ("interval_ms: 30", "interval_ms: 0", "interval_ms: must be a number from 0.1"),
     ],
 )
-def test_what_is_not_in_the_grammar_is_refused_by_line_and_rule(
-    tmp_path: Path, old: str, new: str, told: str
-) -> None:
+def test_what_is_not_in_the_grammar_is_refused_by_line_and_rule(tmp_path, old, new, told):
     assert old in SMALL
     with pytest.raises(InputError, match=told) as caught:
         grammar.read(written(tmp_path, SMALL.replace(old, new)))
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_no_program_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_no_program_is_refused_in_one_line(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         grammar.read(tmp_path / "none.yaml")
     with pytest.raises(InputError, match="extra: unknown key"):

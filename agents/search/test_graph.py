@@ -3,7 +3,6 @@
 import ast
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,7 @@ class Interpreter:
 
 
 @pytest.mark.parametrize("text", [EVERYTHING, SMALL, *(path.read_text() for path in PROGRAMS)])
-def test_a_policy_does_what_the_program_says(tmp_path: Path, text: str) -> None:
+def test_a_policy_does_what_the_program_says(tmp_path, text):
     program = grammar.read(written(tmp_path, text))
     values = evolving.numbers(program, np.full(len(program.numbers), 0.3))
     policy, interpreter = checking.loaded(files(program, values)), Interpreter(program, values)
@@ -79,22 +78,20 @@ def test_a_policy_does_what_the_program_says(tmp_path: Path, text: str) -> None:
         ("action = 0.1", None),
     ],
 )
-def test_a_candidate_that_is_not_finite_or_bounded_is_told(
-    tmp_path: Path, line: str, told: str | None
-) -> None:
+def test_a_candidate_that_is_not_finite_or_bounded_is_told(tmp_path, line, told):
     grows = "seen * 2 + 1" if line == "action = 0" else "1"
     text = SMALL[: SMALL.index("  next_seen")] + f"  next_seen = {grows}\n  {line}\n"
     program = grammar.read(written(tmp_path, text))
     assert checking.fault(program, files(program, {"gain": 0.2})) == told
 
 
-def test_the_cost_of_a_decision_is_measured(tmp_path: Path) -> None:
+def test_the_cost_of_a_decision_is_measured(tmp_path):
     program = grammar.read(written(tmp_path, EVERYTHING))
     values = evolving.numbers(program, np.zeros(2))
     assert 0.01 < checking.decision_us(program, files(program, values)) < 100
 
 
-def test_candidates_stay_within_the_bounds_and_pay_for_going_beyond(tmp_path: Path) -> None:
+def test_candidates_stay_within_the_bounds_and_pay_for_going_beyond(tmp_path):
     program = grammar.read(written(tmp_path, SMALL))
     assert evolving.numbers(program, np.array([1.0])) == {"gain": pytest.approx(0.3)}
     assert evolving.numbers(program, np.array([-9.0])) == {"gain": 0.0}

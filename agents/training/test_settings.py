@@ -10,7 +10,7 @@ from leogym.common.errors import InputError
     ("wrong", "right"),
     [("actor_learning_rat", "actor_learning_rate"), ("reward_", "reward"), ("num_env", "num_envs")],
 )
-def test_an_unknown_key_is_named_with_its_file_and_the_nearest_right_one(wrong: str, right: str):
+def test_an_unknown_key_is_named_with_its_file_and_the_nearest_right_one(wrong, right):
     with pytest.raises(InputError, match=rf"^x\.yaml: {wrong}: unknown key \(nearest: {right}[,)]"):
         build(AstraeaSettings, "x.yaml", {"agent": "astraea", wrong: 1})
 

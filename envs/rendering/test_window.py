@@ -52,7 +52,7 @@ def screen() -> None:
     pyplot.switch_backend(before)
 
 
-def test_a_window_shows_each_frame_pixel_for_pixel(screen: None):
+def test_a_window_shows_each_frame_pixel_for_pixel(screen):
     window = Window(fps=1000)
     for value in (10, 200):
         window.show(frame(value))
@@ -60,7 +60,7 @@ def test_a_window_shows_each_frame_pixel_for_pixel(screen: None):
     assert frames[0].shape == (HEIGHT, WIDTH, 3)
 
 
-def test_a_closed_window_is_not_opened_again(screen: None):
+def test_a_closed_window_is_not_opened_again(screen):
     from matplotlib import pyplot
 
     window = Window(fps=1000)
@@ -69,7 +69,7 @@ def test_a_closed_window_is_not_opened_again(screen: None):
     assert not window.is_open
 
 
-def test_closing_leaves_no_figure(screen: None):
+def test_closing_leaves_no_figure(screen):
     from matplotlib import pyplot
 
     window = Window(fps=1000)
@@ -80,7 +80,7 @@ def test_closing_leaves_no_figure(screen: None):
 
 
 @pytest.mark.parametrize("backend", [None, "tkagg"])
-def test_without_a_display_the_episode_goes_on_after_one_line(backend: str | None):
+def test_without_a_display_the_episode_goes_on_after_one_line(backend):
     program = (
         "import gymnasium, leogym\n"
         "env = gymnasium.make('leo/Flow-v0', render_mode='human')\n"

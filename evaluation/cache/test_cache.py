@@ -53,9 +53,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return scenarios
 
 
-def test_a_scheme_a_repeat_and_a_name_more_run_only_what_is_new(
-    tmp_path: Path, pair: str, made: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_scheme_a_repeat_and_a_name_more_run_only_what_is_new(tmp_path, pair, made, capsys):
     kept = ["--cache", str(tmp_path / "kept")]
     cli.run([pair, "--schemes", "cubic", "--repeats", "2", "--out", str(tmp_path / "a"), *kept])
     assert len(made) == 2
@@ -71,7 +69,7 @@ def test_a_scheme_a_repeat_and_a_name_more_run_only_what_is_new(
     assert json.loads((tmp_path / "c" / "run.json").read_text())["from_cache"] == 1
 
 
-def test_what_was_kept_gives_the_tables_and_series_of_what_is_run(tmp_path: Path, pair: str) -> None:
+def test_what_was_kept_gives_the_tables_and_series_of_what_is_run(tmp_path, pair):
     for out in ("made", "taken"):
         cli.run([pair, "--repeats", "2", "--cache", str(tmp_path / "kept"), "--out", str(tmp_path / out)])
     assert (tmp_path / "made" / "summary.csv").read_bytes() == (
@@ -82,9 +80,7 @@ def test_what_was_kept_gives_the_tables_and_series_of_what_is_run(tmp_path: Path
         assert pl.read_parquet(path).equals(pl.read_parquet(other))
 
 
-def test_series_that_were_not_kept_are_made_where_they_are_asked_for(
-    tmp_path: Path, pair: str, made: list[str]
-) -> None:
+def test_series_that_were_not_kept_are_made_where_they_are_asked_for(tmp_path, pair, made):
     common = [pair, "--schemes", "cubic", "--repeats", "2", "--cache", str(tmp_path / "kept")]
     cli.run([*common, "--series", "first", "--out", str(tmp_path / "a")])
     assert {path.stem[-1] for path in (tmp_path / "a" / "series").rglob("*.parquet")} == {"0"}
@@ -93,7 +89,7 @@ def test_series_that_were_not_kept_are_made_where_they_are_asked_for(
     assert len(list((tmp_path / "b" / "series").rglob("*.parquet"))) == 4
 
 
-def test_series_that_a_study_reads_are_kept_of_every_repeat(tmp_path: Path, pair: str) -> None:
+def test_series_that_a_study_reads_are_kept_of_every_repeat(tmp_path, pair):
     # Without series a claim about part of a run has one value and no interval.
     study = Study(
         "leogym study",
@@ -113,9 +109,7 @@ def test_series_that_a_study_reads_are_kept_of_every_repeat(tmp_path: Path, pair
     assert {stem[-1] for stem in flows if "reno" in stem} == {"0"}
 
 
-def test_a_damaged_entry_is_run_anew_and_a_line_says_so(
-    tmp_path: Path, pair: str, made: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_entry_is_run_anew_and_a_line_says_so(tmp_path, pair, made, capsys):
     common = [pair, "--schemes", "cubic", "--repeats", "1", "--cache", str(tmp_path / "kept")]
     cli.run([*common, "--out", str(tmp_path / "0")])
     [entry] = (tmp_path / "kept").glob("??/*.zip")
@@ -132,7 +126,7 @@ def test_a_damaged_entry_is_run_anew_and_a_line_says_so(
         assert zipfile.ZipFile(entry).testzip() is None
 
 
-def test_the_key_changes_with_whatever_decides_a_result_and_with_nothing_else(run: Run) -> None:
+def test_the_key_changes_with_whatever_decides_a_result_and_with_nothing_else(run):
     scenario = run.scenario
     [link] = scenario.links
     longer = scenario.links[link].model_copy(update={"offset_s": scenario.links[link].offset_s + 1})
@@ -152,7 +146,7 @@ def test_the_key_changes_with_whatever_decides_a_result_and_with_nothing_else(ru
     assert key(named, "core") == keys[0]
 
 
-def test_rows_come_back_to_the_last_digit(tmp_path: Path) -> None:
+def test_rows_come_back_to_the_last_digit(tmp_path):
     kept = Folder(tmp_path)
     kept.put("ab12", ROWS, {})
     entry = kept.get("ab12")
@@ -161,7 +155,7 @@ def test_rows_come_back_to_the_last_digit(tmp_path: Path) -> None:
     assert kept.get("ab13") is None
 
 
-def test_what_was_unused_for_longest_goes_first_and_what_the_killed_left(tmp_path: Path) -> None:
+def test_what_was_unused_for_longest_goes_first_and_what_the_killed_left(tmp_path):
     kept = Folder(tmp_path)
     for number in range(4):
         kept.put(f"{number}a", ROWS, {})
@@ -177,7 +171,7 @@ def test_what_was_unused_for_longest_goes_first_and_what_the_killed_left(tmp_pat
     assert (left.exists(), fresh.exists()) == (False, True)
 
 
-def test_a_folder_stays_within_its_size_while_it_is_written_to(tmp_path: Path) -> None:
+def test_a_folder_stays_within_its_size_while_it_is_written_to(tmp_path):
     Folder(tmp_path).put("aa", ROWS, {})
     size = next(tmp_path.glob("??/*.zip")).stat().st_size
     small = Folder(tmp_path, most_bytes=10 * size)
@@ -192,9 +186,7 @@ def _put_again_and_again(path: str) -> None:
         kept.put("cc", ROWS * 2000, {})
 
 
-def test_writers_that_are_killed_never_leave_half_an_entry(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_writers_that_are_killed_never_leave_half_an_entry(tmp_path, capsys):
     kept = Folder(tmp_path)
     kept.put("cc", ROWS * 2000, {})
     context = multiprocessing.get_context("fork")
@@ -214,9 +206,7 @@ def test_writers_that_are_killed_never_leave_half_an_entry(
     assert capsys.readouterr().err == ""
 
 
-def test_a_disk_that_takes_no_more_is_said_once_and_nothing_else_suffers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_disk_that_takes_no_more_is_said_once_and_nothing_else_suffers(tmp_path, monkeypatch, capsys):
     kept = Folder(tmp_path)
 
     def full(*_: object) -> None:
@@ -229,7 +219,7 @@ def test_a_disk_that_takes_no_more_is_said_once_and_nothing_else_suffers(
     assert not list(tmp_path.glob("??/.*.tmp"))
 
 
-def test_the_folder_is_where_caches_are_unless_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_is_where_caches_are_unless_it_is_named(monkeypatch):
     for name in ("LEOGYM_RESULTS", "LEOGYM_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     assert folder.default() == str(Path.home() / ".cache" / "leogym" / "results")
@@ -244,7 +234,7 @@ def test_the_folder_is_where_caches_are_unless_it_is_named(monkeypatch: pytest.M
     assert folder.opened(None) is None
 
 
-def test_only_backends_that_repeat_themselves_have_a_version() -> None:
+def test_only_backends_that_repeat_themselves_have_a_version():
     versions = {
         name: kind.version() for name, kind in cli.BACKENDS.items() if kind.real_time or name == "simulator"
     }

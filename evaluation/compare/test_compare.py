@@ -2,7 +2,6 @@
 
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -42,7 +41,7 @@ def one(a: pl.DataFrame, b: pl.DataFrame) -> Effect:
     return found
 
 
-def test_runs_of_equal_seeds_are_compared_in_pairs_by_students_t() -> None:
+def test_runs_of_equal_seeds_are_compared_in_pairs_by_students_t():
     a, b = np.array([10.0, 20.0, 30.0, 40.0]), np.array([11.0, 21.5, 30.5, 42.0])
     found = one(rows(list(a)), rows(list(b)))
     differences = b - a
@@ -55,7 +54,7 @@ def test_runs_of_equal_seeds_are_compared_in_pairs_by_students_t() -> None:
     assert found.verdict == "better"
 
 
-def test_runs_of_other_seeds_are_compared_by_welchs_t() -> None:
+def test_runs_of_other_seeds_are_compared_by_welchs_t():
     a, b = np.array([10.0, 20.0, 30.0, 40.0]), np.array([35.0, 36.0, 34.0])
     found = one(rows(list(a)), rows(list(b), seed=100))
     va, vb = a.var(ddof=1) / 4, b.var(ddof=1) / 3
@@ -68,13 +67,13 @@ def test_runs_of_other_seeds_are_compared_by_welchs_t() -> None:
     assert found.verdict == "unclear"
 
 
-def test_repeats_that_only_one_side_has_leave_the_pairs_alone() -> None:
+def test_repeats_that_only_one_side_has_leave_the_pairs_alone():
     found = one(rows([1.0, 2.0, 3.0]), rows([1.5, 2.5, 3.4, 100.0, 200.0]))
     assert (found.paired, found.n_a, found.n_b) == (True, 3, 3)
     assert found.difference == pytest.approx(1.4 / 3)
 
 
-def test_of_many_differences_those_are_significant_that_benjamini_and_hochberg_call_so() -> None:
+def test_of_many_differences_those_are_significant_that_benjamini_and_hochberg_call_so():
     rng = np.random.default_rng(1)
     shifts = [*[0.0] * 30, *[0.8] * 10]
     sides: list[list[pl.DataFrame]] = [[], []]
@@ -90,7 +89,7 @@ def test_of_many_differences_those_are_significant_that_benjamini_and_hochberg_c
     assert 5 < sum(e.significant for e in found) < 15
 
 
-def test_what_is_equal_to_the_last_digit_is_the_same_and_no_test() -> None:
+def test_what_is_equal_to_the_last_digit_is_the_same_and_no_test():
     a, b = [1.0, 2.0, 3.0], [1.1, 2.1, 3.2]
     alone = one(rows(a), rows(b))
     beside = pl.concat([rows(a), *(rows(a, scheme=f"x{i}") for i in range(50))])
@@ -99,14 +98,14 @@ def test_what_is_equal_to_the_last_digit_is_the_same_and_no_test() -> None:
     assert found[0].q == alone.q
 
 
-def test_a_shift_that_no_chance_is_in_is_significant_and_one_run_tells_nothing() -> None:
+def test_a_shift_that_no_chance_is_in_is_significant_and_one_run_tells_nothing():
     exact = one(rows([1.0, 1.0]), rows([2.0, 2.0]))
     assert (exact.low, exact.high, exact.p, exact.verdict) == (1.0, 1.0, 0.0, "better")
     single = one(rows([1.0]), rows([2.0]))
     assert (single.low, single.p, single.verdict) == (None, None, "unclear")
 
 
-def test_the_largest_change_relative_to_its_means_comes_first() -> None:
+def test_the_largest_change_relative_to_its_means_comes_first():
     a = rows([10.0, 11.0], rtt_mean_ms=[50.0, 51.0], base_rtt_mean_ms=[5.0, 5.0])
     b = rows([20.0, 21.0], rtt_mean_ms=[49.0, 49.5], base_rtt_mean_ms=[40.0, 40.0])
     found = effects(a, b)
@@ -114,7 +113,7 @@ def test_the_largest_change_relative_to_its_means_comes_first() -> None:
     assert found[0].verdict == "changed"
 
 
-def test_tables_show_what_is_significant_in_the_metrics_unit() -> None:
+def test_tables_show_what_is_significant_in_the_metrics_unit():
     found = effects(rows([10.0, 10.1, 10.2]), rows([12.0, 12.1, 12.3]))
     shown = text([], found)
     assert shown.startswith("setup: nothing differs")
@@ -124,9 +123,7 @@ def test_tables_show_what_is_significant_in_the_metrics_unit() -> None:
     assert "| s | path | cubic | Goodput (Mbit/s) | 10.1 | 12.1 | +2.0 | [1.9, 2.2] |" in markdown([], found)
 
 
-def test_the_command_says_what_differs_in_setup_and_results(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_what_differs_in_setup_and_results(tmp_path, capsys):
     a, b = tmp_path / "a", tmp_path / "b"
     sample_results(a, ["leo-single"], ["cubic", "reno"], 3)
     sample_results(b, ["leo-single", "leo-pair"], ["cubic", "astraea"], 3)
@@ -154,7 +151,7 @@ def test_the_command_says_what_differs_in_setup_and_results(
     assert set(changed["verdict"]) == {"better"}
 
 
-def test_policies_and_traces_that_changed_are_named() -> None:
+def test_policies_and_traces_that_changed_are_named():
     a = {
         "versions": {"leosim": "1"},
         "traces": {"sd-ny-bp": "a" * 64},
@@ -173,7 +170,7 @@ def test_policies_and_traces_that_changed_are_named() -> None:
     assert changes(a, a) == []
 
 
-def test_folders_that_share_nothing_are_one_line(tmp_path: Path) -> None:
+def test_folders_that_share_nothing_are_one_line(tmp_path):
     sample_results(tmp_path / "a", ["leo-single"], ["cubic"], 1)
     sample_results(tmp_path / "b", ["leo-single"], ["reno"], 1)
     with pytest.raises(InputError, match=r"a, .*b: compare: the two share no suite"):

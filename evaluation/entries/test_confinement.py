@@ -53,7 +53,7 @@ def answer(
 
 
 @per_machine
-def test_denied_calls_are_refused_and_those_that_python_needs_are_not(machine: str) -> None:
+def test_denied_calls_are_refused_and_those_that_python_needs_are_not(machine):
     column = list(ARCHITECTURES).index(machine)
     numbers = [both[column] for both in DENIED.values() if both[column] is not None]
     assert len(numbers) == len(set(numbers)) > 60
@@ -64,7 +64,7 @@ def test_denied_calls_are_refused_and_those_that_python_needs_are_not(machine: s
 
 
 @per_machine
-def test_threads_are_made_but_no_processes_and_signals_reach_no_other(machine: str) -> None:
+def test_threads_are_made_but_no_processes_and_signals_reach_no_other(machine):
     assert answer(machine, CLONE[machine], CLONE_THREAD | 0x100) == ALLOW
     assert answer(machine, CLONE[machine], 17) == REFUSED
     for number in (KILL[machine], TGKILL[machine]):
@@ -74,7 +74,7 @@ def test_threads_are_made_but_no_processes_and_signals_reach_no_other(machine: s
 
 
 @per_machine
-def test_memory_can_be_mapped_unless_it_is_shared_and_of_no_file(machine: str) -> None:
+def test_memory_can_be_mapped_unless_it_is_shared_and_of_no_file(machine):
     shared, private, anonymous = 0x01, 0x02, 0x20
     answers = {
         flags: answer(machine, MMAP[machine], fourth=flags) for flags in (shared, private, 0x22, 0x21, 0x23)
@@ -88,12 +88,12 @@ def test_memory_can_be_mapped_unless_it_is_shared_and_of_no_file(machine: str) -
     }
 
 
-def test_x32_calls_are_killed() -> None:
+def test_x32_calls_are_killed():
     assert answer("x86_64", 0x40000000 | 41) == KILLED
 
 
 @per_machine
-def test_the_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
+def test_the_numbers_are_those_of_the_kernels_headers(machine):
     header = Path("/usr/include") / HEADERS[machine]
     if not header.is_file():
         pytest.skip(f"{header} is missing (linux-libc-dev)")
@@ -112,6 +112,6 @@ def test_the_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
     assert len(known.keys() & ours.keys()) > 60
 
 
-def test_another_architecture_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_architecture_is_refused_in_one_line(monkeypatch):
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     assert missing() == "the seccomp filter is written for x86_64 and aarch64, not riscv64"

@@ -27,7 +27,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "target/release/libcareful.so"
 
 
-def test_the_example_in_rust_and_the_one_in_python_do_the_same(library: Path) -> None:
+def test_the_example_in_rust_and_the_one_in_python_do_the_same(library):
     python, rust = load(f"{DOCS / 'careful.py'}:Careful"), load(str(library))
     assert rust.interval_ms == python.interval_ms == 30
     rng = np.random.default_rng(1)
@@ -39,7 +39,7 @@ def test_the_example_in_rust_and_the_one_in_python_do_the_same(library: Path) ->
             assert ours.act([0, 3], reports) == theirs.act([0, 3], reports)
 
 
-def test_a_library_without_the_functions_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_library_without_the_functions_is_refused_in_one_line(tmp_path):
     junk = tmp_path / "junk.so"
     junk.write_bytes(b"no library")
     with pytest.raises(InputError, match="OSError"):

@@ -60,7 +60,7 @@ def _nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     assert not [one for one in children if b"worker.py" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
-def test_every_flow_has_a_state_of_its_own_and_names_a_window_a_rate_or_both() -> None:
+def test_every_flow_has_a_state_of_its_own_and_names_a_window_a_rate_or_both():
     body = "self.n += 1\nreturn {'cwnd_packets': self.n * report.cwnd_packets}"
     counts = program(body)
     counts = replace(counts, data=counts.data.replace(b"    def act", b"    n = 0\n    def act"))
@@ -73,7 +73,7 @@ def test_every_flow_has_a_state_of_its_own_and_names_a_window_a_rate_or_both() -
             assert running.act([7], [REPORT]) == [answer]
 
 
-def test_only_a_class_that_says_so_knows_its_path(tmp_path: Path) -> None:
+def test_only_a_class_that_says_so_knows_its_path(tmp_path):
     body = "return {'cwnd_packets': report.base_rtt_ms, 'pacing_mbps': report.capacity_mbps}"
     curious = program(body)
     assert failure(curious).startswith("AttributeError: report: base_rtt_ms: no such field (nearest: rtt_ms)")
@@ -104,22 +104,22 @@ def test_only_a_class_that_says_so_knows_its_path(tmp_path: Path) -> None:
         ("raise ValueError('a\\nb' * 9999)", "ValueError: a b"),
     ],
 )
-def test_a_program_that_fails_is_one_line(body: str, told: str) -> None:
+def test_a_program_that_fails_is_one_line(body, told):
     assert failure(program(body)).startswith(told)
 
 
-def test_a_program_that_does_not_answer_hangs() -> None:
+def test_a_program_that_does_not_answer_hangs():
     endless = replace(program("while True: pass"), limits=replace(LIMITS, answer_s=0.5))
     assert failure(endless) == "hangs: no answer within 0.5 s"
 
 
-def test_a_program_may_use_torch_whose_libraries_are_larger_than_its_memory() -> None:
+def test_a_program_may_use_torch_whose_libraries_are_larger_than_its_memory():
     body = "return {'cwnd_packets': float(torch.ones(7).sum() * report.rtt_ms)}"
     with Running(replace(program(body, "import torch"), limits=Limits()), decisions=2) as running:
         assert running.act([0, 1], REPORTS) == [(21.0, None), (21.0, None)]
 
 
-def test_what_a_program_prints_goes_nowhere_and_garbage_instead_of_an_answer_is_one_line() -> None:
+def test_what_a_program_prints_goes_nowhere_and_garbage_instead_of_an_answer_is_one_line():
     with Running(program(f"print('x' * 100000); {STEADY}"), decisions=2) as running:
         assert running.act([0, 1], REPORTS) == [(5.0, None)] * 2
     everywhere = """
@@ -133,7 +133,7 @@ for number in range(20):
     assert failure(program(everywhere.strip() + "\n" + STEADY)).startswith("answer: garbage")
 
 
-def test_garbage_that_comes_unasked_is_one_line() -> None:
+def test_garbage_that_comes_unasked_is_one_line():
     shout = """
 import os, signal
 def shout(*_):
@@ -152,14 +152,12 @@ signal.signal(signal.SIGUSR1, shout)
             running.act([0], REPORTS[:1])
 
 
-def test_cpu_time_is_bounded_over_all_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cpu_time_is_bounded_over_all_decisions(monkeypatch):
     monkeypatch.setattr("leogym.evaluation.entries.process.START_CPU_S", 0)
     assert failure(program(f"sum(range(1_000_000)); {STEADY}"), asked=200) == "used more than 1 s of CPU"
 
 
-def test_a_program_reaches_neither_the_judges_memory_nor_files_network_or_other_processes(
-    tmp_path: Path,
-) -> None:
+def test_a_program_reaches_neither_the_judges_memory_nor_files_network_or_other_processes(tmp_path):
     secret = tmp_path / "seed"
     secret.write_text("the judge's seed")
     here = Path(__file__)
@@ -219,7 +217,7 @@ raise RuntimeError(f'{len(tries)} tried, done: {done}')"""
     assert secret.read_text() == "the judge's seed"
 
 
-def test_threads_and_numpy_work_in_a_confined_process() -> None:
+def test_threads_and_numpy_work_in_a_confined_process():
     body = """
 import threading
 import numpy as np
@@ -231,7 +229,7 @@ return {'cwnd_packets': found[0]}"""
         assert running.act([0, 1], REPORTS) == [(3.0, None)] * 2
 
 
-def test_a_program_ends_with_its_judge() -> None:
+def test_a_program_ends_with_its_judge():
     script = (
         "import sys, os; from leogym.evaluation.entries.test_process import program, Running;"
         "one = Running(program('while True: pass'), 1); print(one._process.pid, flush=True); os._exit(0)"
@@ -247,7 +245,7 @@ def test_a_program_ends_with_its_judge() -> None:
         os.close(left)
 
 
-def test_a_class_sets_its_interval(tmp_path: Path) -> None:
+def test_a_class_sets_its_interval(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("class Mine:\n    interval_ms = 20\n    act = print\n")
     assert load(f"{file}:Mine").interval_ms == 20.0
@@ -265,9 +263,7 @@ def test_a_class_sets_its_interval(tmp_path: Path) -> None:
         ("class Mine:\n    act = print\n", "", "must be FILE.py:Class or FILE.so"),
     ],
 )
-def test_a_file_that_is_no_program_is_refused_in_one_line(
-    tmp_path: Path, text: str, named: str, told: str
-) -> None:
+def test_a_file_that_is_no_program_is_refused_in_one_line(tmp_path, text, named, told):
     file = tmp_path / "mine.py"
     file.write_text(text)
     with pytest.raises(InputError, match=told):

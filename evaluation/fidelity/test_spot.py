@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from leogym.common.errors import InputError
@@ -33,7 +31,7 @@ def _drawn_anew(scenario: Scenario) -> str:
 
 
 @pytest.mark.parametrize("name", PAPERS)
-def test_each_suite_has_a_scenario_for_the_lab_and_what_the_lab_did_with_it(name: str) -> None:
+def test_each_suite_has_a_scenario_for_the_lab_and_what_the_lab_did_with_it(name):
     suite = suites.load(name)
     assert (suite.spot is None) == (name in UNABLE | NO_KERNEL | VARIANTS)
     if suite.spot is None:
@@ -53,9 +51,7 @@ def test_each_suite_has_a_scenario_for_the_lab_and_what_the_lab_did_with_it(name
     }
 
 
-def test_a_spot_check_has_both_sides_and_how_far_they_are_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_spot_check_has_both_sides_and_how_far_they_are_apart(tmp_path, monkeypatch):
     shipped = golden.read(golden.FOLDER / "fidelity-pair.json")
     golden.write(tmp_path / "checked-here.json", Golden(shipped.provenance, shipped.runs[:1]))
     monkeypatch.setattr(spot, "FOLDER", tmp_path)

@@ -27,7 +27,7 @@ def transfers(name: str, seconds: dict[str, float | None]) -> Results:
     return found
 
 
-def test_completion_time_is_drawn_against_size_for_every_scheme_that_ended() -> None:
+def test_completion_time_is_drawn_against_size_for_every_scheme_that_ended():
     results = transfers("starlink-short", {"cubic": 1.0, "bbr": 0.5, "vegas": None})
     [panel] = completion.panels(results, results.suites[0])
     assert "cubic 0.10 s at 100 KiB, 102.40 s at 100,000 KiB; bbr 0.05 s" in panel.label
@@ -42,7 +42,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return sample_results(tmp_path_factory.mktemp("figures"), ["leo-pair"], ["cubic", "astraea"], 1)
 
 
-def test_a_box_has_a_value_for_each_flow_and_repeat(results: Results) -> None:
+def test_a_box_has_a_value_for_each_flow_and_repeat(results):
     [suite] = results.suites
     panels = boxes.panels(results, suite)
     assert len(panels) == 2 * len(results.scenarios(suite.name))
@@ -53,7 +53,7 @@ def test_a_box_has_a_value_for_each_flow_and_repeat(results: Results) -> None:
     assert {panel.row for panel in panels[:2]} == {scenario}
 
 
-def test_a_distribution_rises_from_none_to_all_of_the_time(results: Results) -> None:
+def test_a_distribution_rises_from_none_to_all_of_the_time(results):
     [suite] = results.suites
     goodput, rtt, *_ = distribution.panels(results, suite)
     assert "median goodput (Mbit/s): cubic" in goodput.label
@@ -64,7 +64,7 @@ def test_a_distribution_rises_from_none_to_all_of_the_time(results: Results) -> 
             assert (shares[0], shares[-1]) == (0.0, 1.0)
 
 
-def test_dots_of_mixes_are_in_the_order_of_the_runs() -> None:
+def test_dots_of_mixes_are_in_the_order_of_the_runs():
     suite = suites.load("geo-compete")
     mixes = [f"cubic+{other}" for other in ("bbr", "reno", "vegas", "yeah", "veno", "htcp", "bic")]
     rows = [

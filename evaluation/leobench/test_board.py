@@ -2,7 +2,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from leogym.common.errors import InputError
 from leogym.evaluation.leobench import __main__ as command
@@ -100,9 +100,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_the_board_sorts_filters_and_shows_suites_on_a_phone_and_a_laptop(
-    page: Path, browser: Browser, width: int
-) -> None:
+def test_the_board_sorts_filters_and_shows_suites_on_a_phone_and_a_laptop(page, browser, width):
     opened = browser.new_page(viewport={"width": width, "height": 900})
     complaints: list[str] = []
     requests: list[str] = []
@@ -152,7 +150,7 @@ def test_the_board_sorts_filters_and_shows_suites_on_a_phone_and_a_laptop(
     opened.close()
 
 
-def test_overlapping_intervals_share_a_place_and_splits_are_never_mixed() -> None:
+def test_overlapping_intervals_share_a_place_and_splits_are_never_mixed():
     results = [made_up("a", 0.8), made_up("b", 0.5), made_up("c", 0.505), made_up("d", 0.9, split="judge")]
     dev, judge = board.groups(results, board.figure_style.looks(list("abcd")))
     assert (dev.title, judge.title) == ("v1 draft, dev", "v1 draft, judge, seed 3")
@@ -162,7 +160,7 @@ def test_overlapping_intervals_share_a_place_and_splits_are_never_mixed() -> Non
     assert dev.rows[2].beats_next is None
 
 
-def test_a_folder_without_results_or_with_two_of_one_entry_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_without_results_or_with_two_of_one_entry_is_refused_in_one_line(tmp_path):
     with pytest.raises(InputError, match="holds no result"):
         board.write(tmp_path, tmp_path / "board.html")
     for copy in ("one", "two"):

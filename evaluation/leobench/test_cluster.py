@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import ray
@@ -27,9 +26,7 @@ def repeatable(result: Result) -> dict[str, object]:
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("ray")
-def test_a_node_that_is_killed_in_the_middle_leaves_no_trace_in_a_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_node_that_is_killed_in_the_middle_leaves_no_trace_in_a_result(tmp_path, monkeypatch):
     folder = tiny_benchmark.write(tmp_path / "tiny")
     longer = (
         tiny_benchmark.SUITES["alone"]

@@ -36,9 +36,7 @@ def repeatable(result: Result) -> bytes:
     return json.dumps(told).encode()
 
 
-def test_two_judgings_of_one_seed_have_the_same_bytes_on_any_number_of_cores(
-    tiny: Version, public: Split
-) -> None:
+def test_two_judgings_of_one_seed_have_the_same_bytes_on_any_number_of_cores(tiny, public):
     entries = [entering.entrant("cubic", tiny), entering.entrant("astraea", tiny)]
     one = [each.result for each in judging.judge(entries, tiny, public, 1, jobs=1)]
     two = [each.result for each in judging.judge(entries, tiny, split.dev(tiny), 1, jobs=2)]
@@ -51,7 +49,7 @@ def test_two_judgings_of_one_seed_have_the_same_bytes_on_any_number_of_cores(
     assert one[0].failures == 0
 
 
-def test_a_judging_has_paths_of_its_own_that_only_its_seed_determines(tiny: Version) -> None:
+def test_a_judging_has_paths_of_its_own_that_only_its_seed_determines(tiny):
     first, again, other = (split.judge(tiny, seed) for seed in (7, 7, 8))
     assert first.traces == again.traces
     assert first.seed == again.seed != other.seed
@@ -64,9 +62,7 @@ def test_a_judging_has_paths_of_its_own_that_only_its_seed_determines(tiny: Vers
 
 
 @CONFINED
-def test_entries_that_fail_are_lines_and_score_nothing_and_the_judging_goes_on(
-    tiny: Version, public: Split, tmp_path: Path
-) -> None:
+def test_entries_that_fail_are_lines_and_score_nothing_and_the_judging_goes_on(tiny, public, tmp_path):
     file = tmp_path / "bad.py"
     file.write_text(
         "class Silent:\n    def act(self, report):\n        while True: pass\n"
@@ -89,9 +85,7 @@ def test_entries_that_fail_are_lines_and_score_nothing_and_the_judging_goes_on(
 
 
 @CONFINED
-def test_the_docs_example_of_each_of_the_four_kinds_is_judged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_docs_example_of_each_of_the_four_kinds_is_judged(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(version, "FOLDER", tmp_path / "versions")
     tiny_benchmark.write(tmp_path / "versions/tiny")
     crate = shutil.copytree(
@@ -128,15 +122,13 @@ def test_the_docs_example_of_each_of_the_four_kinds_is_judged(
         (["reno=docs"], "there is no policy in this folder"),
     ],
 )
-def test_a_wrong_command_is_answered_in_one_line(given: list[str], told: str) -> None:
+def test_a_wrong_command_is_answered_in_one_line(given, told):
     with pytest.raises(InputError, match=told) as caught:
         cli.run(["leobench", *given])
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_no_result_is_refused_by_field_and_rule(
-    tiny: Version, public: Split, tmp_path: Path
-) -> None:
+def test_a_file_that_is_no_result_is_refused_by_field_and_rule(tiny, public, tmp_path):
     [found] = judging.judge([("reno", None)], tiny, public, 1)
     path = tmp_path / found.result.file_name
     path.write_bytes(encode(found.result))
@@ -152,15 +144,13 @@ def test_a_file_that_is_no_result_is_refused_by_field_and_rule(
             read(path)
 
 
-def test_a_judges_suites_keep_the_kind_of_each_path_that_they_name() -> None:
+def test_a_judges_suites_keep_the_kind_of_each_path_that_they_name():
     drawn = ["ny-lax-isl@starlink-1", "ny-chi-isl@kuiper-630", "ny-chi-bp@oneweb"]
     assert split._alike(["sd-ny-isl", "sd-ny-bp"], drawn) == [drawn[0], drawn[2]]
     assert split._alike(["sd-ny-bp", "sd-ny-isl", "ny-ldn-isl"], drawn) == [drawn[2], drawn[0], drawn[1]]
 
 
-def test_what_a_result_says_of_an_entry_holds_no_folder_of_this_machine(
-    tiny: Version, tmp_path: Path
-) -> None:
+def test_what_a_result_says_of_an_entry_holds_no_folder_of_this_machine(tiny, tmp_path):
     trained = Path(training.__file__).parents[1] / "trained/astraea"
     folder = tmp_path / "secret/mine"
     description = json.loads((trained / "policy/policy.json").read_text())
@@ -176,7 +166,7 @@ def test_what_a_result_says_of_an_entry_holds_no_folder_of_this_machine(
     assert "agents/trained" not in entering.described("astraea", shipped).about
 
 
-def test_a_group_adds_its_members_once_and_tells_what_the_tier_does_not_run(tiny: Version) -> None:
+def test_a_group_adds_its_members_once_and_tells_what_the_tier_does_not_run(tiny):
     mine = Path(training.__file__).parents[1] / "trained/astraea"
     found, left_out = entering.entrants([f"astraea={mine}", "learned", "reno", "classic"], tiny)
     names = [name for name, _ in found]
@@ -189,8 +179,8 @@ def test_a_group_adds_its_members_once_and_tells_what_the_tier_does_not_run(tiny
 
 
 def test_keep_takes_a_result_that_this_build_would_give_again_and_no_other(
-    tiny: Version, public: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tiny, public, tmp_path, monkeypatch
+):
     def judged(seed: int) -> judging.Judgement:
         [found] = judging.judge([("cubic", None)], tiny, public, seed, earlier=tmp_path)
         return found

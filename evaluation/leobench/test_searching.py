@@ -27,9 +27,7 @@ def search(program: Path, out: Path, generations: int, *more: str) -> dict[str, 
     return {name: (out / name).read_bytes() for name in names}
 
 
-def test_a_search_that_is_resumed_finds_what_one_in_a_piece_does(
-    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_search_that_is_resumed_finds_what_one_in_a_piece_does(program, tmp_path, capsys):
     whole = search(program, tmp_path / "whole", 3, "--jobs", "1")
     search(program, tmp_path / "parts", 1, "--jobs", "2")
     assert search(program, tmp_path / "parts", 3, "--resume") == whole
@@ -49,12 +47,12 @@ def test_a_search_that_is_resumed_finds_what_one_in_a_piece_does(
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("ray")
-def test_a_search_on_a_cluster_finds_what_one_here_does(program: Path, tmp_path: Path) -> None:
+def test_a_search_on_a_cluster_finds_what_one_here_does(program, tmp_path):
     here = search(program, tmp_path / "here", 2)
     assert search(program, tmp_path / "there", 2, "--ray", "local") == here
 
 
-def test_candidates_that_are_not_fit_are_not_run(program: Path, tmp_path: Path) -> None:
+def test_candidates_that_are_not_fit_are_not_run(program, tmp_path):
     unfit = program.read_text().replace("0 * wide", "wide / (1 - wide)").replace("x[0] > 0.5 and not", "not")
     program.write_text(unfit)
     line = ["search", str(program), "--version", "tiny", "--generations", "1", "--population", "4"]
@@ -71,16 +69,14 @@ def test_candidates_that_are_not_fit_are_not_run(program: Path, tmp_path: Path) 
         (["--version", "v0"], "v0: no such version"),
     ],
 )
-def test_a_wrong_search_is_answered_in_one_line(
-    program: Path, tmp_path: Path, more: list[str], told: str
-) -> None:
+def test_a_wrong_search_is_answered_in_one_line(program, tmp_path, more, told):
     line = ["search", str(program), "--version", "tiny", "--out", str(tmp_path / "out")]
     with pytest.raises(InputError, match=told) as caught:
         agents.run([*line, *more])
     assert "\n" not in str(caught.value)
 
 
-def test_all_candidates_of_a_generation_meet_the_same_runs_and_each_generation_others(program: Path) -> None:
+def test_all_candidates_of_a_generation_meet_the_same_runs_and_each_generation_others(program):
     tiny = version.load("tiny")
     public = split.dev(tiny)
     runs = judging.planned(tiny, public, Contestants(["cubic", "reno"], {}))
@@ -97,7 +93,7 @@ def test_all_candidates_of_a_generation_meet_the_same_runs_and_each_generation_o
     assert len({str(one) for one in others}) > 1
 
 
-def test_a_part_that_is_zero_does_not_hide_the_others() -> None:
+def test_a_part_that_is_zero_does_not_hide_the_others():
     assert searching.worth({"delay": {"a": [0.5, 0.7]}, "fairness": {"a": [0.0]}}) == pytest.approx(
         100 * (0.6 * 0.01) ** 0.5
     )

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from leogym.common.errors import InputError
@@ -14,7 +12,7 @@ def estimate(value: float, width: float = 1.0) -> Estimate:
     return Estimate(value=value, low=value - width, high=value + width, runs=9)
 
 
-def test_the_verdict_counts_who_is_ahead_and_overlapping_intervals() -> None:
+def test_the_verdict_counts_who_is_ahead_and_overlapping_intervals():
     found = [
         Meeting(1, estimate(50), estimate(60)),
         Meeting(2, estimate(50), estimate(51)),
@@ -26,9 +24,7 @@ def test_the_verdict_counts_who_is_ahead_and_overlapping_intervals() -> None:
     assert seeds.line(found[1], ("a", "b")) == "| 2 | 50.0 [49.0 – 51.0] | 51.0 [50.0 – 52.0] | b (tie) |"
 
 
-def test_two_entries_meet_on_each_seed_and_a_second_call_judges_nothing_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_entries_meet_on_each_seed_and_a_second_call_judges_nothing_again(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(version, "FOLDER", tmp_path / "versions")
     tiny_benchmark.write(tmp_path / "versions/tiny")
     line = ["seeds", "cubic", "astraea", "--version", "tiny", "--seeds", "2", "--first", "5"]
@@ -54,6 +50,6 @@ def test_two_entries_meet_on_each_seed_and_a_second_call_judges_nothing_again(
         (["cubic", "reno", "--seeds", "0"], "--seeds, --first: must be from 1 to 1000"),
     ],
 )
-def test_a_wrong_comparison_is_answered_in_one_line(given: list[str], told: str) -> None:
+def test_a_wrong_comparison_is_answered_in_one_line(given, told):
     with pytest.raises(InputError, match=told):
         command.run(["seeds", *given])

@@ -6,12 +6,12 @@ from leogym.evaluation.leobench.result import read, read_all
 RESULTS = Path(__file__).resolve().parents[2] / "docs/leobench/results"
 
 
-def test_the_shipped_scores_are_those_of_the_board() -> None:
+def test_the_shipped_scores_are_those_of_the_board():
     remedy = "python -m evaluation.leobench.standings docs/leobench/results"
     assert standings.FILE.read_bytes() == standings.encode(read_all(RESULTS)), remedy
 
 
-def test_a_result_has_its_place_and_its_neighbours_without_itself() -> None:
+def test_a_result_has_its_place_and_its_neighbours_without_itself():
     result = read(RESULTS / "v1--dev--found.json")
     line = standings.line(result)
     assert line is not None
@@ -28,7 +28,7 @@ def test_a_result_has_its_place_and_its_neighbours_without_itself() -> None:
     assert first == "place 1 of 49 on the board: above vivace-kernel 72.4 and leocc 71.8"
 
 
-def test_a_result_that_the_board_cannot_compare_has_no_place() -> None:
+def test_a_result_that_the_board_cannot_compare_has_no_place():
     result = read(RESULTS / "v1--dev--cubic.json")
     for change in ({"status": "draft"}, {"split": "judge", "seed": 7}, {"version": "v9"}):
         judged = result.judged.model_copy(update=change)

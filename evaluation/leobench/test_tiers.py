@@ -24,7 +24,7 @@ def _tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny_benchmark.write(tmp_path / "versions/tiny")
 
 
-def test_the_fixed_part_has_the_scenarios_seeds_and_phases_of_dev_in_less_time() -> None:
+def test_the_fixed_part_has_the_scenarios_seeds_and_phases_of_dev_in_less_time():
     tiny = version.load("tiny")
     whole, part = split.dev(tiny), split.sample(tiny)
     assert [one.name for one in part.suites] == ["alone", "two", "transfer"]
@@ -36,9 +36,7 @@ def test_the_fixed_part_has_the_scenarios_seeds_and_phases_of_dev_in_less_time()
 
 
 @pytest.mark.skipif(LACK is not None, reason=LACK or "")
-def test_a_scheme_is_judged_on_the_labs_kernel_beside_the_simulator(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_scheme_is_judged_on_the_labs_kernel_beside_the_simulator(tmp_path, capsys):
     line = ["leobench", "cubic", "--version", "tiny", "--backend", "lab", "--out", str(tmp_path)]
     assert cli.run(line) == 0
     found = read(tmp_path / "tiny--dev--lab--cubic.json")
@@ -74,7 +72,7 @@ def test_a_scheme_is_judged_on_the_labs_kernel_beside_the_simulator(
         (["cubic", "--backend", "moon"], "invalid choice: 'moon'"),
     ],
 )
-def test_what_a_tier_does_not_run_is_told_in_one_line(tmp_path: Path, given: list[str], told: str) -> None:
+def test_what_a_tier_does_not_run_is_told_in_one_line(tmp_path, given, told):
     line = ["leobench", "--version", "tiny", "--out", str(tmp_path), "--backend", "lab"]
     with pytest.raises(InputError, match=told) as caught:
         cli.run([*line, *given])
@@ -82,7 +80,7 @@ def test_what_a_tier_does_not_run_is_told_in_one_line(tmp_path: Path, given: lis
 
 
 @pytest.mark.skipif(confinement.missing() is not None, reason=str(confinement.missing()))
-def test_a_program_runs_in_the_simulator_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_runs_in_the_simulator_only(tmp_path, monkeypatch):
     monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path))  # without an image of the lab
     line = ["leobench", f"{DOCS}/careful.py:Careful", "--version", "tiny", "--backend", "lab"]
     with pytest.raises(InputError, match="careful: only --backend simulator runs a program"):

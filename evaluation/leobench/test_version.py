@@ -14,7 +14,7 @@ from tests.support import tiny_benchmark
 
 
 @pytest.mark.parametrize("name", version.names())
-def test_a_version_is_whole(name: str) -> None:
+def test_a_version_is_whole(name):
     found = version.load(name)
     assert found.name == name
     assert len(set(found.description.paths)) == len(found.description.paths)
@@ -23,7 +23,7 @@ def test_a_version_is_whole(name: str) -> None:
         assert version.values_of(suite)
 
 
-def test_the_canonical_runs_of_v1_have_not_moved_and_neither_have_their_paths() -> None:
+def test_the_canonical_runs_of_v1_have_not_moved_and_neither_have_their_paths():
     benchmark = version.load("v1")
     frozen, rule = freezing.read(benchmark), benchmark.description
     suites = split._with_paths(benchmark, rule.paths, {})
@@ -36,11 +36,11 @@ def test_the_canonical_runs_of_v1_have_not_moved_and_neither_have_their_paths() 
 
 
 @pytest.mark.soak  # builds all paths: two minutes
-def test_nothing_of_v1_has_moved() -> None:
+def test_nothing_of_v1_has_moved():
     assert freezing.moved(version.load("v1")) == []
 
 
-def test_v1_runs_18_paths_and_ten_suites() -> None:
+def test_v1_runs_18_paths_and_ten_suites():
     found = version.load("v1")
     assert len(found.description.paths) == 18
     assert {suite.name for suite in found.suites} == {
@@ -49,9 +49,7 @@ def test_v1_runs_18_paths_and_ten_suites() -> None:
     }
 
 
-def test_a_frozen_version_tells_what_moved_and_is_never_frozen_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_frozen_version_tells_what_moved_and_is_never_frozen_again(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(version, "FOLDER", tmp_path)
     _lab_runs(monkeypatch, "6.1")
     folder = tiny_benchmark.write(tmp_path / "tiny")
@@ -89,9 +87,7 @@ def _lab_runs(monkeypatch: pytest.MonkeyPatch, linux: str) -> None:
     monkeypatch.setattr(image, "latest", lambda: image.Image(Path("k"), Path("i"), {"kernel": linux}))
 
 
-def test_a_lab_with_another_kernel_than_the_frozen_versions_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lab_with_another_kernel_than_the_frozen_versions_is_told(tmp_path, monkeypatch):
     tiny_benchmark.write(tmp_path)
     found = version.load(tmp_path)
     assert freezing.another_kernel(found) is None
@@ -120,16 +116,14 @@ def test_a_lab_with_another_kernel_than_the_frozen_versions_is_told(
         ("{suite: alone,", "{suite: alone, spread: [0],", "real.0.spread: alone has 0 cases"),
     ],
 )
-def test_a_wrong_version_is_refused_by_file_field_and_rule(
-    tmp_path: Path, old: str, new: str, told: str
-) -> None:
+def test_a_wrong_version_is_refused_by_file_field_and_rule(tmp_path, old, new, told):
     folder = tiny_benchmark.write(tmp_path)
     (folder / "version.yaml").write_text(tiny_benchmark.VERSION.replace(old, new))
     with pytest.raises(InputError, match=told):
         version.load(folder)
 
 
-def test_the_score_is_the_geometric_mean_of_parts_that_weigh_suites_equally() -> None:
+def test_the_score_is_the_geometric_mean_of_parts_that_weigh_suites_equally():
     values = {
         "efficiency": {"a": [0.9, 0.9, 0.9, 0.1], "b": [0.5]},
         "robustness": {"a": [0.9, 0.9, 0.9, 0.1]},
@@ -143,7 +137,7 @@ def test_the_score_is_the_geometric_mean_of_parts_that_weigh_suites_equally() ->
     assert scoring.score(nothing).mean == 0.0
 
 
-def test_a_run_counts_its_flows_mean_and_nothing_where_a_metric_is_undefined() -> None:
+def test_a_run_counts_its_flows_mean_and_nothing_where_a_metric_is_undefined():
     rows = [{"goodput_ratio": 0.5, "completion_s": 2.0}, {"goodput_ratio": 0.7, "completion_s": None}]
     measures = {"fairness": "goodput_ratio", "startup": "ideal_s / completion_s", "delay": "2 * ideal_s"}
     found = scoring.values_of_run(rows, measures, {"ideal_s": 1.0})

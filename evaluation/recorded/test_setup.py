@@ -46,7 +46,7 @@ def refused(suite: Path, schemes: str, *arguments: str) -> str:
     return str(raised.value)
 
 
-def test_a_quick_folder_does_not_go_on_at_full_length(suite: Path) -> None:
+def test_a_quick_folder_does_not_go_on_at_full_length(suite):
     evaluate(suite, "cubic", "--quick")
     told = refused(suite, "reno")
     assert "--quick: yes before, no now; small: parameters.duration_s: 0.5 before, 1 now" in told
@@ -67,24 +67,20 @@ def test_a_quick_folder_does_not_go_on_at_full_length(suite: Path) -> None:
         ("reno", [], ("quick:", "vary_offset: false\nquick:"), "small: vary_offset: yes before, no now"),
     ],
 )
-def test_whatever_would_mix_two_setups_in_a_table_is_refused_by_name(
-    suite: Path, schemes: str, arguments: list[str], change: tuple[str, str] | None, told: str
-) -> None:
+def test_whatever_would_mix_two_setups_in_a_table_is_refused_by_name(suite, schemes, arguments, change, told):
     evaluate(suite, "cubic")
     if change is not None:
         suite.write_text(SUITE.replace(*change))
     assert told in refused(suite, schemes, *arguments)
 
 
-def test_another_build_of_the_simulator_is_another_setup(
-    suite: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_build_of_the_simulator_is_another_setup(suite, monkeypatch):
     evaluate(suite, "cubic")
     monkeypatch.setattr(leosim, "BUILD", "0" * 32)
     assert "leosim: build " in refused(suite, "reno")
 
 
-def test_other_bytes_behind_a_policys_name_are_another_setup(suite: Path, tmp_path: Path) -> None:
+def test_other_bytes_behind_a_policys_name_are_another_setup(suite, tmp_path):
     policy = tmp_path / "policy"
     policy.mkdir()
     for name in ("policy.onnx", "policy.json"):
@@ -94,7 +90,7 @@ def test_other_bytes_behind_a_policys_name_are_another_setup(suite: Path, tmp_pa
     assert "--schemes: mine: policy: " in refused(suite, f"cubic,mine={policy}")
 
 
-def test_more_repeats_of_all_that_is_recorded_are_the_same_setup(suite: Path) -> None:
+def test_more_repeats_of_all_that_is_recorded_are_the_same_setup(suite):
     evaluate(suite, "cubic", "--repeats", "1")
     assert evaluate(suite, "cubic,reno", "--resume") == 0
     rows = pl.read_parquet(suite.parent / "out" / "runs.parquet")
@@ -103,7 +99,7 @@ def test_more_repeats_of_all_that_is_recorded_are_the_same_setup(suite: Path) ->
     ]  # fmt: skip
 
 
-def test_a_folder_that_another_process_writes_to_is_refused_and_left_alone(suite: Path) -> None:
+def test_a_folder_that_another_process_writes_to_is_refused_and_left_alone(suite):
     evaluate(suite, "cubic")
     with lock.held(suite.parent / "out"):
         message = refused(suite, "reno")
@@ -112,9 +108,7 @@ def test_a_folder_that_another_process_writes_to_is_refused_and_left_alone(suite
 
 
 @pytest.mark.parametrize("quick", [True, False])
-def test_a_quick_report_says_so_in_every_section_and_table(
-    suite: Path, capsys: pytest.CaptureFixture[str], quick: bool
-) -> None:
+def test_a_quick_report_says_so_in_every_section_and_table(suite, capsys, quick):
     evaluate(suite, "cubic", *(["--quick"] if quick else []))
     out = suite.parent / "out"
     assert ("Small (quick: a look, not a result)" in capsys.readouterr().out) == quick

@@ -2,7 +2,6 @@ import json
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -53,9 +52,7 @@ def runs() -> list[Run]:
     return sample_plan("leo-pair", ["cubic", "reno"], 1)
 
 
-def test_runs_parquet_has_one_row_a_flow_and_run_with_the_columns_of_the_contract(
-    tmp_path: Path, runs: list[Run]
-) -> None:
+def test_runs_parquet_has_one_row_a_flow_and_run_with_the_columns_of_the_contract(tmp_path, runs):
     record(Store.create(tmp_path, DESCRIPTION), runs)
     table = pl.read_parquet(tmp_path / "runs.parquet")
     assert set(CONTRACT.split()) <= set(table.columns)
@@ -64,7 +61,7 @@ def test_runs_parquet_has_one_row_a_flow_and_run_with_the_columns_of_the_contrac
     assert dict(table.schema) == SCHEMA
 
 
-def test_every_parquet_file_describes_itself(tmp_path: Path, runs: list[Run]) -> None:
+def test_every_parquet_file_describes_itself(tmp_path, runs):
     record(Store.create(tmp_path, DESCRIPTION), runs[:1])
     files = list(tmp_path.rglob("*.parquet"))
     assert len(files) == 3
@@ -75,9 +72,7 @@ def test_every_parquet_file_describes_itself(tmp_path: Path, runs: list[Run]) ->
             assert described["run"]["scenario"]["seed"] == runs[0].scenario.seed
 
 
-def test_all_series_of_a_kind_read_as_one_table_and_agree_with_the_rows(
-    tmp_path: Path, runs: list[Run]
-) -> None:
+def test_all_series_of_a_kind_read_as_one_table_and_agree_with_the_rows(tmp_path, runs):
     store = Store.create(tmp_path, DESCRIPTION)
     record(store, runs)
     table = pl.read_parquet(tmp_path / "series" / "flows")
@@ -90,37 +85,37 @@ def test_all_series_of_a_kind_read_as_one_table_and_agree_with_the_rows(
     assert links["link"].unique().to_list() == ["path"]
 
 
-def test_the_order_in_which_runs_end_leaves_no_trace_in_the_file(tmp_path: Path, runs: list[Run]) -> None:
+def test_the_order_in_which_runs_end_leaves_no_trace_in_the_file(tmp_path, runs):
     for name, order in (("a", runs), ("b", runs[::-1])):
         record(Store.create(tmp_path / name, DESCRIPTION), order)
     assert (tmp_path / "a" / "runs.parquet").read_bytes() == (tmp_path / "b" / "runs.parquet").read_bytes()
 
 
-def test_resuming_keeps_what_is_recorded(tmp_path: Path, runs: list[Run]) -> None:
+def test_resuming_keeps_what_is_recorded(tmp_path, runs):
     record(Store.create(tmp_path, DESCRIPTION), runs)
     assert Store.resume(tmp_path, DESCRIPTION).recorded == {run.run_id for run in runs}
 
 
-def test_a_folder_that_holds_runs_is_not_overwritten(tmp_path: Path, runs: list[Run]) -> None:
+def test_a_folder_that_holds_runs_is_not_overwritten(tmp_path, runs):
     record(Store.create(tmp_path, DESCRIPTION), runs[:1])
     with pytest.raises(InputError, match="holds an evaluation"):
         Store.create(tmp_path, DESCRIPTION)
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file/out: --out: cannot be written"):
         Store.create(tmp_path / "file" / "out", DESCRIPTION)
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 nonsense"])
-def test_a_damaged_runs_parquet_is_named(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_runs_parquet_is_named(tmp_path, content):
     (tmp_path / "runs.parquet").write_bytes(content)
     with pytest.raises(InputError, match=r"runs\.parquet: cannot be read"):
         Store.resume(tmp_path, DESCRIPTION)
 
 
-def test_a_runs_parquet_of_other_columns_is_refused(tmp_path: Path) -> None:
+def test_a_runs_parquet_of_other_columns_is_refused(tmp_path):
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "runs.parquet")
     with pytest.raises(InputError, match="columns"):
         Store.resume(tmp_path, DESCRIPTION)
@@ -129,8 +124,8 @@ def test_a_runs_parquet_of_other_columns_is_refused(tmp_path: Path) -> None:
 # Files are renamed in this order: runs.parquet (empty), then for each run flows, links and runs.parquet.
 @pytest.mark.parametrize(("kill_at", "recorded"), [(1, None), (4, 0), (5, 1), (10, 2)])
 def test_a_kill_at_any_file_leaves_only_whole_files_and_a_resume_loses_only_that_run(
-    tmp_path: Path, kill_at: int, recorded: int | None
-) -> None:
+    tmp_path, kill_at, recorded
+):
     folder = tmp_path / "out"
     writer = subprocess.run([sys.executable, "-c", KILLED_WRITER, str(folder), str(kill_at)], check=False)
     assert writer.returncode == -signal.SIGKILL
@@ -145,9 +140,7 @@ def test_a_kill_at_any_file_leaves_only_whole_files_and_a_resume_loses_only_that
     assert store.recorded == {run.run_id for run in planned}
 
 
-def test_a_folder_of_an_earlier_version_is_refused_with_how_to_mend_it(
-    tmp_path: Path, runs: list[Run]
-) -> None:
+def test_a_folder_of_an_earlier_version_is_refused_with_how_to_mend_it(tmp_path, runs):
     record(Store.create(tmp_path, DESCRIPTION), runs[:1])
     [path] = (tmp_path / "series" / "flows").iterdir()
     path.rename(tmp_path / "series" / f"flows--{path.name}")

@@ -18,7 +18,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_folder_is_shown_with_intervals_the_best_and_a_figure_of_each_suite(folder: Path) -> None:
+def test_a_folder_is_shown_with_intervals_the_best_and_a_figure_of_each_suite(folder):
     loaded = evaluation.load(folder)
     tree = checked(loaded._repr_html_())
     assert "leo-single: sd-ny-isl" in shown(tree)
@@ -31,7 +31,7 @@ def test_a_folder_is_shown_with_intervals_the_best_and_a_figure_of_each_suite(fo
     assert min(panels) > 0
 
 
-def test_suites_for_which_there_is_no_room_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suites_for_which_there_is_no_room_are_named(folder, monkeypatch):
     loaded = evaluation.load(str(folder))
     monkeypatch.setattr(card, "_ROOM_BYTES", 12_000)
     tree = checked(loaded._repr_html_())
@@ -40,6 +40,6 @@ def test_suites_for_which_there_is_no_room_are_named(folder: Path, monkeypatch: 
     assert "No room for leo-single, leo-pair: report.html has them." in shown(checked(loaded._repr_html_()))
 
 
-def test_a_folder_without_an_evaluation_is_one_line(tmp_path: Path) -> None:
+def test_a_folder_without_an_evaluation_is_one_line(tmp_path):
     with pytest.raises(InputError, match=r"run\.json"):
         evaluation.load(tmp_path)

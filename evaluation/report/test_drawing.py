@@ -1,5 +1,4 @@
 import multiprocessing
-from pathlib import Path
 
 import pytest
 
@@ -7,7 +6,7 @@ from leogym.evaluation.report import drawing
 from tests.support.sample_results import sample_results
 
 
-def test_processes_draw_what_one_draws_in_the_same_order(tmp_path: Path) -> None:
+def test_processes_draw_what_one_draws_in_the_same_order(tmp_path):
     results = sample_results(tmp_path, ["leo-single"], ["cubic"], 1)
     with drawing.begun(results) as drawn:
         alone = list(drawn)
@@ -17,7 +16,7 @@ def test_processes_draw_what_one_draws_in_the_same_order(tmp_path: Path) -> None
         assert list(drawn) == alone
 
 
-def test_an_error_beside_the_drawing_ends_it(tmp_path: Path) -> None:
+def test_an_error_beside_the_drawing_ends_it(tmp_path):
     results = sample_results(tmp_path, ["leo-single", "leo-pair"], ["cubic"], 1)
     with pytest.raises(ValueError, match="beside"), drawing.begun(results, few=0):
         raise ValueError("beside")

@@ -1,7 +1,6 @@
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -22,7 +21,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return Results(found.folder, {**found.description, "config": {**config, "suites": suites}}, found.runs)
 
 
-def test_a_suites_table_has_a_row_for_every_scenario_and_scheme(results: Results) -> None:
+def test_a_suites_table_has_a_row_for_every_scenario_and_scheme(results):
     [suite] = results.suites
     text = latex.suite_table(results, suite)
     rows = [line for line in text.splitlines() if line.endswith(r" \\")]
@@ -38,14 +37,14 @@ def test_a_suites_table_has_a_row_for_every_scenario_and_scheme(results: Results
     assert text.startswith("% leo-pair: mean over repeats")
 
 
-def test_a_long_table_breaks_over_pages(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_table_breaks_over_pages(results, monkeypatch):
     [suite] = results.suites
     assert r"\begin{tabular}" in latex.suite_table(results, suite)
     monkeypatch.setattr(latex, "MOST_ROWS", 3)
     assert r"\end{longtable}" in latex.suite_table(results, suite)
 
 
-def test_the_document_has_every_table_and_figure_and_nothing_else_stays(results: Results) -> None:
+def test_the_document_has_every_table_and_figure_and_nothing_else_stays(results):
     folder = latex.write(results)
     (folder / "figures" / "stale.pdf").write_bytes(b"")
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -61,7 +60,7 @@ def test_the_document_has_every_table_and_figure_and_nothing_else_stays(results:
     }
 
 
-def test_the_document_compiles(results: Results) -> None:
+def test_the_document_compiles(results):
     if shutil.which("pdflatex") is None:
         pytest.skip("pdflatex is not on PATH: the document was not compiled")
     folder = latex.write(results)
@@ -69,9 +68,7 @@ def test_the_document_compiles(results: Results) -> None:
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
 
-def test_a_report_is_written_again_from_its_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_is_written_again_from_its_folder(tmp_path, capsys):
     scenario, out = tmp_path / "one.yaml", tmp_path / "out"
     scenario.write_text(
         "name: one\ntitle: one\nfigures: []\nscenario:\n  duration_s: 2\n"

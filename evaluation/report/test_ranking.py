@@ -20,7 +20,7 @@ def with_runs(results: Results, runs: pl.DataFrame) -> Results:
     return Results(results.folder, results.description, runs)
 
 
-def test_the_best_scheme_of_every_scenario_has_a_relative_power_of_one(results: Results) -> None:
+def test_the_best_scheme_of_every_scenario_has_a_relative_power_of_one(results):
     first, *others = ranking.ranking(results)
     assert (first.scheme, first.rank, first.power.mean) == ("astraea", 1, 1.0)
     assert set(first.suites) == {"leo-single", "leo-pair"}
@@ -29,7 +29,7 @@ def test_the_best_scheme_of_every_scenario_has_a_relative_power_of_one(results: 
         assert 0 < place.power.low <= place.power.mean <= place.power.high < 1
 
 
-def test_a_suite_counts_by_the_mean_of_its_scenarios(results: Results) -> None:
+def test_a_suite_counts_by_the_mean_of_its_scenarios(results):
     [suite] = [one for one in results.suites if one.name == "leo-single"]
     rows = results.summary.filter((pl.col("suite") == "leo-single") & (pl.col("metric") == "power"))
     cubic, best = (
@@ -38,7 +38,7 @@ def test_a_suite_counts_by_the_mean_of_its_scenarios(results: Results) -> None:
     assert ranking.of_suite(results, suite)["cubic"] == pytest.approx((cubic / best).mean())
 
 
-def test_a_scheme_that_did_not_run_everywhere_has_no_rank(results: Results) -> None:
+def test_a_scheme_that_did_not_run_everywhere_has_no_rank(results):
     few = results.runs.filter((pl.col("scheme") != "reno") | (pl.col("suite") == "leo-single"))
     places = ranking.ranking(with_runs(results, few))
     assert [(place.scheme, place.rank) for place in places] == [("astraea", 1), ("cubic", 2), ("reno", None)]
@@ -47,7 +47,7 @@ def test_a_scheme_that_did_not_run_everywhere_has_no_rank(results: Results) -> N
     assert (row["rank"], row["ci_low"], row["suites"], row["suites_of_all"]) == (None, None, 1, 2)
 
 
-def test_a_starved_scheme_leads_nowhere_and_is_no_yardstick(results: Results) -> None:
+def test_a_starved_scheme_leads_nowhere_and_is_no_yardstick(results):
     # It sends next to nothing; its power is made up to look good.
     starving = results.runs.with_columns(
         normalized_goodput=pl.when(pl.col("scheme") == "astraea")
@@ -61,21 +61,21 @@ def test_a_starved_scheme_leads_nowhere_and_is_no_yardstick(results: Results) ->
         assert all("astraea" not in lead.schemes for lead in leads)
 
 
-def test_winners_are_counted_by_scenario(results: Results) -> None:
+def test_winners_are_counted_by_scenario(results):
     [(suite, [goodput, power]), *_] = first_screen.leads_by_suite(results)
     assert suite.name == "leo-single"
     assert (power.metric.name, power.schemes, power.won, power.scenarios) == ("power", ["astraea"], 6, 6)
     assert goodput.metric.name == "normalized_goodput"
 
 
-def test_nobody_leads_where_one_scheme_ran(results: Results) -> None:
+def test_nobody_leads_where_one_scheme_ran(results):
     alone = with_runs(results, results.runs.filter(pl.col("scheme") == "cubic"))
     assert first_screen.leads_by_suite(alone) == []
     assert ranking.ranking(alone) == []
     assert first_screen.lead_by(alone, suites.load("leo-single"), "power") is None
 
 
-def test_what_was_run_is_told_in_natural_units(results: Results) -> None:
+def test_what_was_run_is_told_in_natural_units(results):
     told = dict((name, number) for number, name in first_screen.counts(results))
     assert told["runs"] == str(results.runs.select("suite", "run_id").n_unique())
     assert told["scenarios"] == "10"

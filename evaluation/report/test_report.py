@@ -68,9 +68,7 @@ def opened(browser: Browser, path: Path, width: int, scheme: Literal["light", "d
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(WIDE, "light"), (NARROW, "dark")])
-def test_the_report_reads_on_a_laptop_and_a_phone_in_light_and_dark(
-    written: Path, browser: Browser, width: int, scheme: Literal["light", "dark"]
-) -> None:
+def test_the_report_reads_on_a_laptop_and_a_phone_in_light_and_dark(written, browser, width, scheme):
     with opened(browser, written, width, scheme) as page:
         for chart in page.locator(".explorer").all():
             chart.scroll_into_view_if_needed()
@@ -101,7 +99,7 @@ def test_the_report_reads_on_a_laptop_and_a_phone_in_light_and_dark(
         assert ink != paper != line
 
 
-def test_a_study_has_a_section_a_badge_and_a_part_of_its_suites(written: Path) -> None:
+def test_a_study_has_a_section_a_badge_and_a_part_of_its_suites(written):
     page = written.read_text()
     assert STUDY.html in page
     assert STUDY.css in page
@@ -110,7 +108,7 @@ def test_a_study_has_a_section_a_badge_and_a_part_of_its_suites(written: Path) -
     assert '<a href="#claims"><b>50 %</b> <span>of the claims agree</span></a>' in page
 
 
-def test_every_link_of_the_report_leads_somewhere(written: Path, browser: Browser) -> None:
+def test_every_link_of_the_report_leads_somewhere(written, browser):
     with opened(browser, written, WIDE, "light") as page:
         targets = page.evaluate("[...document.links].map(one => decodeURIComponent(one.hash.slice(1)))")
         assert {"leo-single", "leo-pair", "claims", "kernel-distance", "reading"} <= set(targets)
@@ -121,7 +119,7 @@ def test_every_link_of_the_report_leads_somewhere(written: Path, browser: Browse
         )
 
 
-def test_a_chart_shows_the_scenario_and_the_scheme_that_are_chosen(written: Path, browser: Browser) -> None:
+def test_a_chart_shows_the_scenario_and_the_scheme_that_are_chosen(written, browser):
     with opened(browser, written, WIDE, "light") as page:
         chart = page.locator("#leo-pair .explorer")
         chart.scroll_into_view_if_needed()
@@ -139,7 +137,7 @@ def test_a_chart_shows_the_scenario_and_the_scheme_that_are_chosen(written: Path
         assert single.locator(".legendtext").all_text_contents() == ["capacity", *SCHEMES]
 
 
-def test_the_map_shows_the_chain_of_the_time_that_is_chosen(written: Path, browser: Browser) -> None:
+def test_the_map_shows_the_chain_of_the_time_that_is_chosen(written, browser):
     with opened(browser, written, NARROW, "light") as page:
         chart = page.locator(".map")
         chart.scroll_into_view_if_needed()
@@ -156,7 +154,7 @@ def test_the_map_shows_the_chain_of_the_time_that_is_chosen(written: Path, brows
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
 
 
-def test_a_schemes_dot_stays_beside_its_name_however_lines_break(written: Path, browser: Browser) -> None:
+def test_a_schemes_dot_stays_beside_its_name_however_lines_break(written, browser):
     with opened(browser, written, NARROW, "light") as page:
         apart = page.evaluate(
             """() => [...Array(120).keys()].flatMap((more) => {
@@ -174,7 +172,7 @@ def test_a_schemes_dot_stays_beside_its_name_however_lines_break(written: Path, 
         assert apart == []
 
 
-def test_a_path_that_cannot_be_built_has_no_map() -> None:
+def test_a_path_that_cannot_be_built_has_no_map():
     assert path_maps.of_path("sd-ny-isl@oneweb") is None
     path = path_maps.of_path("sd-ny-isl")
     assert path is not None
@@ -184,9 +182,7 @@ def test_a_path_that_cannot_be_built_has_no_map() -> None:
         assert len(chain["lon"]) == len(chain["lat"]) == len(chain["names"])
 
 
-def test_a_report_of_thousands_of_runs_is_small_and_paints_at_once(
-    written: Path, browser: Browser, tmp_path: Path
-) -> None:
+def test_a_report_of_thousands_of_runs_is_small_and_paints_at_once(written, browser, tmp_path):
     large = many(Results.read(written.parent))
     assert large.runs["run_id"].n_unique() >= MANY_RUNS
     svg = "<svg viewBox='0 0 100 60'>" + "<path d='M 1.234 5.678 L 9.012 3.456'/>" * 2_000 + "</svg>"
@@ -232,7 +228,7 @@ def many(few: Results) -> Results:
     return found
 
 
-def test_the_report_is_one_file_that_names_no_other(written: Path) -> None:
+def test_the_report_is_one_file_that_names_no_other(written):
     text = written.read_text()
     assert not re.search(r'(?:src|href)="(?!#|data:)', text)
     assert "@import" not in text
@@ -241,7 +237,7 @@ def test_the_report_is_one_file_that_names_no_other(written: Path) -> None:
     assert "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", text)
 
 
-def test_ids_in_the_report_are_unique_and_every_reference_is_met(written: Path) -> None:
+def test_ids_in_the_report_are_unique_and_every_reference_is_met(written):
     text = written.read_text()
     ids = re.findall(r'\sid="([^"]+)"', text)
     assert len(ids) == len(set(ids))
@@ -249,21 +245,21 @@ def test_ids_in_the_report_are_unique_and_every_reference_is_met(written: Path) 
     assert referred <= set(ids)
 
 
-def test_figures_are_also_files_of_their_own(written: Path) -> None:
+def test_figures_are_also_files_of_their_own(written):
     files = sorted((written.parent / "figures").iterdir())
     assert len(files) == 25
     for path in files:
         assert ElementTree.parse(path).getroot().tag.endswith("svg")
 
 
-def test_writing_a_report_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_writing_a_report_twice_gives_the_same_bytes(tmp_path):
     report.write(sample_results(tmp_path, ["leo-single"], ["cubic"], 1))
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     report.write(Results.read(tmp_path))
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
-def test_summary_csv_reads_plainly_and_has_every_metric_of_both_suites(written: Path) -> None:
+def test_summary_csv_reads_plainly_and_has_every_metric_of_both_suites(written):
     table = pl.read_csv(written.parent / "summary.csv")
     assert tuple(table.columns) == (*SUMMARY_COLUMNS, "quick")
     assert set(table["metric"]) == set(METRICS) - {"completion_s", "share"}  # no flow ends, no schemes mix
@@ -272,19 +268,19 @@ def test_summary_csv_reads_plainly_and_has_every_metric_of_both_suites(written: 
     assert (table["mean"] <= table["ci_high"]).all()
 
 
-def test_one_run_has_a_mean_in_the_report_and_says_that_it_has_no_interval(tmp_path: Path) -> None:
+def test_one_run_has_a_mean_in_the_report_and_says_that_it_has_no_interval(tmp_path):
     text = report.write(sample_results(tmp_path, ["leo-single"], ["cubic"], 1)).read_text()
     assert text.count("<i>one run</i>") == 6 * 6
     assert "How cubic performs" in text
 
 
-def test_what_a_user_names_is_shown_and_never_taken_for_markup(tmp_path: Path) -> None:
+def test_what_a_user_names_is_shown_and_never_taken_for_markup(tmp_path):
     text = report.write(sample_results(tmp_path, ["leo-single"], ["<b>mine</b>"], 1)).read_text()
     assert "<b>mine" not in text
     assert "&lt;b&gt;mine" in text
 
 
-def test_only_what_the_runs_tell_apart_is_bold() -> None:
+def test_only_what_the_runs_tell_apart_is_bold():
     def row(mean: float, low: float, high: float) -> dict[str, float]:
         return {"mean": mean, "ci_low": low, "ci_high": high}
 
@@ -295,7 +291,7 @@ def test_only_what_the_runs_tell_apart_is_bold() -> None:
     assert best_of(apart, METRICS["base_rtt_mean_ms"]) == set()
 
 
-def test_a_panel_without_any_outage_is_filled_by_its_axes(tmp_path: Path) -> None:
+def test_a_panel_without_any_outage_is_filled_by_its_axes(tmp_path):
     results = sample_results(tmp_path, ["leo-single"], ["cubic"], 1)
     for path in (tmp_path / "series" / "links").iterdir():
         pl.read_parquet(path).with_columns(connected=True).write_parquet(path)
@@ -306,19 +302,19 @@ def test_a_panel_without_any_outage_is_filled_by_its_axes(tmp_path: Path) -> Non
         assert sum(axes.get_position().height for axes in panel.figure.axes) > 0.5
 
 
-def test_bins_average_the_intervals_that_close_in_them() -> None:
+def test_bins_average_the_intervals_that_close_in_them():
     time, values = binned(np.array([0.5, 1.0, 1.5, 2.0]), np.array([1.0, 3.0, np.nan, 5.0]))
     assert time.tolist() == [0.5, 1.5]
     assert values.tolist() == [2.0, 5.0]
 
 
-def test_a_bin_without_a_value_is_a_gap() -> None:
+def test_a_bin_without_a_value_is_a_gap():
     _, values = binned(np.array([1.0, 2.0]), np.array([np.nan, 5.0]))
     assert np.isnan(values[0])
     assert values[1] == 5.0
 
 
-def test_tables_load_with_pandas_and_polars_in_one_line(written: Path) -> None:
+def test_tables_load_with_pandas_and_polars_in_one_line(written):
     folder = written.parent
     for name in ("summary.csv", "ranking.csv"):
         assert list(pandas.read_csv(folder / name).columns) == pl.read_csv(folder / name).columns

@@ -24,14 +24,14 @@ def unpacked(data: str) -> dict[str, Any]:
     return json.loads(gzip.decompress(base64.b64decode(data)))
 
 
-def test_a_line_is_the_mean_of_its_steps_and_a_step_without_a_sample_is_a_gap() -> None:
+def test_a_line_is_the_mean_of_its_steps_and_a_step_without_a_sample_is_a_gap():
     time_s = np.array([1.1, 1.2, 1.3, 1.4, 1.9, 2.0])
     values = np.array([1.0, 3.0, np.nan, 5.0, np.nan, 1234.0])
     assert time_series._stepped(time_s, values, 0.2) == (5, [2, 5, None, None, 1230])
     assert time_series._stepped(np.empty(0), np.empty(0), 0.2) == (0, [])
 
 
-def test_every_scenario_and_scheme_is_there_with_its_own_flows(results: Results) -> None:
+def test_every_scenario_and_scheme_is_there_with_its_own_flows(results):
     found = time_series.explorers(results)
     single, pair = (unpacked(found[name].data)["scenarios"] for name in ("leo-single", "leo-pair"))
     assert [one["name"] for one in single] == results.scenarios("leo-single")
@@ -46,7 +46,7 @@ def test_every_scenario_and_scheme_is_there_with_its_own_flows(results: Results)
     assert len(second["goodput"]) == len(second["ratio"]) == len(second["cwnd"]) <= time_series.MOST_POINTS
 
 
-def test_changes_of_the_path_and_outages_are_those_of_the_series(results: Results) -> None:
+def test_changes_of_the_path_and_outages_are_those_of_the_series(results):
     scenario = unpacked(time_series.explorers(results)["leo-single"].data)["scenarios"][0]
     run = scenario["runs"][0]
     # Made-up paths change their base RTT every 15 s, after an outage.
@@ -54,7 +54,7 @@ def test_changes_of_the_path_and_outages_are_those_of_the_series(results: Result
     assert run["outages"] == [15.0, 30.0, 45.0, 60.0]
 
 
-def test_many_flows_are_drawn_as_the_mean_of_each_scheme(results: Results) -> None:
+def test_many_flows_are_drawn_as_the_mean_of_each_scheme(results):
     series = results.first_series("leo-single", results.scenarios("leo-single")[0], "cubic")
     assert series is not None
     flows = pl.concat(
@@ -72,9 +72,7 @@ def test_many_flows_are_drawn_as_the_mean_of_each_scheme(results: Results) -> No
     assert [set(flow["goodput"]) for flow in run["flows"]] == [{9}, {10}]
 
 
-def test_lines_are_thinned_and_scenarios_left_out_until_there_is_room(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_are_thinned_and_scenarios_left_out_until_there_is_room(results, monkeypatch):
     full = time_series.explorers(results)
     assert (full["leo-single"].scenarios, full["leo-single"].of_scenarios) == (6, 6)
     monkeypatch.setattr(time_series, "ROOM_BYTES", 6_000)
@@ -85,7 +83,7 @@ def test_lines_are_thinned_and_scenarios_left_out_until_there_is_room(
     assert len(flow["goodput"]) <= time_series.FEWEST_POINTS
 
 
-def test_the_first_parts_of_a_page_are_plain_and_the_others_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_parts_of_a_page_are_plain_and_the_others_packed(monkeypatch):
     monkeypatch.setattr(packing, "PLAIN_BYTES", 5_000)
     texts = [letter * 4_000 for letter in "abc"]
     plain, *others = placed([Part(text) for text in texts], room_bytes=100_000)
@@ -95,13 +93,13 @@ def test_the_first_parts_of_a_page_are_plain_and_the_others_packed(monkeypatch: 
         assert gzip.decompress(base64.b64decode(data)).decode() == text
 
 
-def test_the_largest_parts_give_way_where_a_page_has_no_room() -> None:
+def test_the_largest_parts_give_way_where_a_page_has_no_room():
     parts = [Part("a" * 900, "A"), Part("b" * 3_000, "B"), Part("c" * 2_000)]
     assert placed(parts, room_bytes=3_000) == ["a" * 900, "B", "c" * 2_000]
     assert placed(parts, room_bytes=2_100) == ["A", "B", "c" * 2_000]
 
 
-def test_a_suite_whose_figures_show_nothing_over_time_has_a_few_scenarios(results: Results) -> None:
+def test_a_suite_whose_figures_show_nothing_over_time_has_a_few_scenarios(results):
     config = results.description["config"]
     suites = [{**one, "figures": ["tradeoff"]} for one in config["suites"]]
     plain = Results(results.folder, {"config": {**config, "suites": suites}}, results.runs)

@@ -111,7 +111,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.parquet")}
 
 
-def test_a_run_in_parts_gives_the_series_of_the_run_as_a_whole_and_the_same_rows(tmp_path: Path) -> None:
+def test_a_run_in_parts_gives_the_series_of_the_run_as_a_whole_and_the_same_rows(tmp_path):
     runs = planned(tmp_path, PAIR)
     whole = carried_out(tmp_path / "whole", WHOLE, runs, 1)
     parts = carried_out(tmp_path / "parts", IN_PARTS, runs, 1)
@@ -128,7 +128,7 @@ def test_a_run_in_parts_gives_the_series_of_the_run_as_a_whole_and_the_same_rows
             assert one == pytest.approx(other, rel=1e-12)
 
 
-def test_a_run_as_a_whole_and_the_backends_own_log_agree(tmp_path: Path) -> None:
+def test_a_run_as_a_whole_and_the_backends_own_log_agree(tmp_path):
     run = planned(tmp_path, PAIR)[0]
     log = Simulator(WHOLE).run(run.scenario.to_json(), run.interval_ms)
     [part] = measure(Simulator(WHOLE), run.scenario.to_json(), run.interval_ms)
@@ -141,7 +141,7 @@ def test_a_run_as_a_whole_and_the_backends_own_log_agree(tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("ray")
-def test_the_executor_and_its_jobs_leave_no_trace_in_any_file(tmp_path: Path) -> None:
+def test_the_executor_and_its_jobs_leave_no_trace_in_any_file(tmp_path):
     runs = planned(tmp_path, PAIR)
     expected = bytes_of(carried_out(tmp_path / "1", IN_PARTS, runs, 1))
     assert len(expected) == 1 + 2 * len(runs)
@@ -153,9 +153,7 @@ def test_the_executor_and_its_jobs_leave_no_trace_in_any_file(tmp_path: Path) ->
     "where",
     [[], pytest.param(["--ray", "local"], marks=[pytest.mark.slow, pytest.mark.xdist_group("ray")])],
 )
-def test_what_only_the_backend_can_refuse_is_one_line_and_leaves_no_series(
-    tmp_path: Path, where: list[str]
-) -> None:
+def test_what_only_the_backend_can_refuse_is_one_line_and_leaves_no_series(tmp_path, where):
     # More links than LeoTCP's telemetry has room for.
     links = {f"l{index}": {"rate_mbps": 10, "delay_ms": 1} for index in range(100)}
     flow = {"scheme": "$scheme", "route": list(links)}
@@ -169,7 +167,7 @@ def test_what_only_the_backend_can_refuse_is_one_line_and_leaves_no_series(
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), 1e10])
-def test_a_simulation_advances_by_a_positive_time(tmp_path: Path, seconds: float) -> None:
+def test_a_simulation_advances_by_a_positive_time(tmp_path, seconds):
     simulation = leosim.Simulation(planned(tmp_path, PAIR)[0].scenario.to_json(), {})
     with pytest.raises(leosim.InputError, match="arguments: seconds: must be positive and at most 1e9"):
         simulation.advance(seconds)
@@ -178,7 +176,7 @@ def test_a_simulation_advances_by_a_positive_time(tmp_path: Path, seconds: float
     assert not simulation.finished
 
 
-def test_a_run_that_fails_half_way_leaves_no_file_behind(tmp_path: Path) -> None:
+def test_a_run_that_fails_half_way_leaves_no_file_behind(tmp_path):
     [run] = sample_plan("leo-pair", ["reno"], 1)[:1]
     store = Store.create(tmp_path, {})
 
@@ -191,9 +189,7 @@ def test_a_run_that_fails_half_way_leaves_no_file_behind(tmp_path: Path) -> None
     assert [path for path in (tmp_path / "series").rglob("*") if path.is_file()] == []
 
 
-def test_a_signal_that_does_not_wake_the_main_thread_ends_what_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_that_does_not_wake_the_main_thread_ends_what_runs(tmp_path, monkeypatch):
     main = threading.main_thread().ident
     waiting, asked = threading.Event(), []
     wait = execute.wait
@@ -227,7 +223,7 @@ def test_a_signal_that_does_not_wake_the_main_thread_ends_what_runs(
     assert asked == [True]
 
 
-def test_a_long_run_of_many_flows_takes_no_more_memory_than_a_short_one(tmp_path: Path) -> None:
+def test_a_long_run_of_many_flows_takes_no_more_memory_than_a_short_one(tmp_path):
     def growth_mib(part_rows: int) -> float:
         done = subprocess.run(
             [sys.executable, "-c", HUNGRY, str(tmp_path / str(part_rows)), str(part_rows)],

@@ -88,9 +88,7 @@ def raw(report: FlowReport) -> np.ndarray:
     return np.array([*np.round(values[:-1]), values[-1]])
 
 
-def test_flows_that_a_program_steers_have_the_bytes_of_a_policy_that_does_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_flows_that_a_program_steers_have_the_bytes_of_a_policy_that_does_the_same(monkeypatch):
     name = "astraea"
     policy = load_policy(shipped()[name])
     text = scenario([name, "cubic", name]).to_json()
@@ -154,7 +152,7 @@ def recorded(
     return simulated(scenario(["mine"]).to_json(), "mine", Program("class", "Mine", b"", 30.0, knows_path))
 
 
-def test_a_report_measures_what_the_run_log_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_measures_what_the_run_log_has(monkeypatch):
     [flow] = recorded((None, 10.0), monkeypatch, knows_path=True).flows
     reports = [FlowReport(*values[:-2]) for values in Recorder.reports]
     for mine, logged in (("goodput_mbps", "goodput_mbps"), ("rtt_ms", "rtt_mean_ms")):
@@ -166,7 +164,7 @@ def test_a_report_measures_what_the_run_log_has(monkeypatch: pytest.MonkeyPatch)
     assert all(report.rtt_ms >= report.min_rtt_ms >= 30.0 for report in reports)
 
 
-def test_a_named_rate_and_a_named_window_each_bound_the_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_rate_and_a_named_window_each_bound_the_flow(monkeypatch):
     [paced] = recorded((None, 5.0), monkeypatch).flows
     assert paced["goodput_mbps"] == pytest.approx(5.0, rel=0.02)
     [windowed] = recorded((20.0, None), monkeypatch).flows
@@ -183,13 +181,11 @@ def test_a_named_rate_and_a_named_window_each_bound_the_flow(monkeypatch: pytest
         ((None, float("inf")), "act: pacing_mbps: inf: must be a finite number of at least 0"),
     ],
 )
-def test_a_command_that_is_none_makes_the_run_invalid(
-    answer: tuple[float | None, float | None], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_that_is_none_makes_the_run_invalid(answer, message, monkeypatch):
     assert recorded(answer, monkeypatch).invalid == message
 
 
-def test_a_batch_takes_commands_of_its_shape_and_range_and_then_has_no_pickle() -> None:
+def test_a_batch_takes_commands_of_its_shape_and_range_and_then_has_no_pickle():
     batch = leosim.Batch(1)
     batch.reset(0, scenario(["agent"]).to_json(), {})
     for wrong in (np.zeros((1, 2, 2)), np.full((1, 1, 2), -1.0), np.full((1, 1, 2), np.nan)):
@@ -210,9 +206,7 @@ def mine(tmp_path: Path) -> str:
 
 
 @CONFINED
-def test_a_program_is_a_scheme_like_others_and_one_that_fails_makes_its_runs_invalid(
-    mine: str, tmp_path: Path
-) -> None:
+def test_a_program_is_a_scheme_like_others_and_one_that_fails_makes_its_runs_invalid(mine, tmp_path):
     bad = tmp_path / "bad.py"
     bad.write_text(MINE.replace("return {'pacing_mbps': 12}", "raise ValueError('no idea')"))
     tried = suite.parse(
@@ -244,7 +238,7 @@ def test_a_program_is_a_scheme_like_others_and_one_that_fails_makes_its_runs_inv
 
 
 @CONFINED
-def test_two_programs_of_one_run_and_a_program_on_another_backend_are_refused_in_one_line(mine: str) -> None:
+def test_two_programs_of_one_run_and_a_program_on_another_backend_are_refused_in_one_line(mine):
     policy = load_program(mine)
     assert policy.program is not None
     assert "confined to a process of its own" in about("mine", policy)

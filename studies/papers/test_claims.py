@@ -8,7 +8,7 @@ from leogym.configs import suite as suites
 from leogym.evaluation.runs import schemes
 from studies.papers import paper
 from studies.papers.claim import Part
-from studies.papers.kinds import AnyClaim, Ratio, Trend
+from studies.papers.kinds import Ratio, Trend
 from studies.papers.measures import MEASURES
 from studies.papers.readings import choose
 
@@ -31,7 +31,7 @@ def of(*claims: dict[str, Any]) -> paper.Paper:
     return paper.parse({**about, "claims": list(claims)}, "p.yaml")
 
 
-def test_a_claim_of_each_kind_is_read() -> None:
+def test_a_claim_of_each_kind_is_read():
     order = CLAIM | {"id": "two", "kind": "ordering", "metric": "jain", "order": ["cubic", ["bbr", "reno"]]}
     bound = CLAIM | {"id": "three", "kind": "bound", "metric": "jain", "schemes": ["cubic"], "at_most": 0.5}
     read = of(
@@ -90,7 +90,7 @@ def test_a_claim_of_each_kind_is_read() -> None:
         (TREND | {"direction": "falls", "over": "max"}, "over: must be each or mean"),
     ],
 )
-def test_a_typo_is_one_clear_line(claim: dict[str, Any], rule: str) -> None:
+def test_a_typo_is_one_clear_line(claim, rule):
     with pytest.raises(InputError) as caught:
         of(claim)
     message = str(caught.value)
@@ -99,12 +99,12 @@ def test_a_typo_is_one_clear_line(claim: dict[str, Any], rule: str) -> None:
     assert "\n" not in message
 
 
-def test_two_claims_of_one_paper_have_two_ids() -> None:
+def test_two_claims_of_one_paper_have_two_ids():
     with pytest.raises(InputError, match="one: is a duplicate id"):
         of(VALUE, VALUE)
 
 
-def test_all_five_papers_are_there() -> None:
+def test_all_five_papers_are_there():
     assert paper.shipped() == [
         "hystart-over-satellite",
         "learning-cc-for-leo",
@@ -116,7 +116,7 @@ def test_all_five_papers_are_there() -> None:
 
 
 @pytest.mark.parametrize(("name", "claim"), ALL, ids=[f"{name}-{claim.id}" for name, claim in ALL])
-def test_every_claim_names_what_there_is(name: str, claim: AnyClaim) -> None:
+def test_every_claim_names_what_there_is(name, claim):
     parts = [claim.of, claim.to] if isinstance(claim, Ratio) else [Part()]
     assert claim.metric is None or claim.metric in MEASURES
     if claim.needs is None:

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import polars as pl
 import pytest
 
@@ -20,9 +18,7 @@ quick: {repeats: 2, parameters: {duration_s: 3}}
 """
 
 
-def test_a_full_suite_costs_as_much_more_as_it_is_longer_and_repeated_more(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_suite_costs_as_much_more_as_it_is_longer_and_repeated_more(tmp_path, capsys):
     file = tmp_path / "small.yaml"
     file.write_text(SUITE)
     table = cost.of_suite(suites.load(str(file)))

@@ -18,7 +18,7 @@ def results(tmp_path: Path) -> Results:
     return replace(found, description={**found.description, "config": config})
 
 
-def test_what_is_kept_reads_with_one_line_and_is_the_same_each_time(tmp_path: Path, results: Results) -> None:
+def test_what_is_kept_reads_with_one_line_and_is_the_same_each_time(tmp_path, results):
     files = keep.keep(results, tmp_path / "kept")
     assert {path.name for path in files} == {
         "summary.csv.gz",
@@ -37,7 +37,7 @@ def test_what_is_kept_reads_with_one_line_and_is_the_same_each_time(tmp_path: Pa
     assert [path.read_bytes() for path in keep.keep(results, tmp_path / "again")] == before
 
 
-def test_the_main_figure_has_every_schemes_mean_beside_the_best_of_each_suite(results: Results) -> None:
+def test_the_main_figure_has_every_schemes_mean_beside_the_best_of_each_suite(results):
     power = keep.relative_power(results.summary, ["leo-single", "leo-pair"])
     assert set(power) == {"cubic", "astraea"}
     assert set(power["cubic"]) == {"leo-single", "leo-pair"}
@@ -54,9 +54,7 @@ def test_the_main_figure_has_every_schemes_mean_beside_the_best_of_each_suite(re
     assert ">astraea<" in keep.figure(power)
 
 
-def test_a_look_and_what_is_too_large_are_not_kept(
-    tmp_path: Path, results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_look_and_what_is_too_large_are_not_kept(tmp_path, results, monkeypatch):
     with pytest.raises(InputError, match="--quick"):
         keep.keep(Results.read(results.folder), tmp_path / "kept")
     monkeypatch.setattr(keep, "MOST_BYTES", 100)
@@ -65,7 +63,7 @@ def test_a_look_and_what_is_too_large_are_not_kept(
     assert not (tmp_path / "kept").exists()
 
 
-def test_a_later_evaluation_replaces_its_suites_schemes_and_claims(tmp_path: Path, results: Results) -> None:
+def test_a_later_evaluation_replaces_its_suites_schemes_and_claims(tmp_path, results):
     kept = tmp_path / "kept"
     keep.keep(results, kept)
     before = keep.Kept.read(kept)
@@ -93,17 +91,17 @@ def test_a_later_evaluation_replaces_its_suites_schemes_and_claims(tmp_path: Pat
     assert "the later command" in about
 
 
-def test_a_folder_without_kept_results_cannot_be_added_to(tmp_path: Path, results: Results) -> None:
+def test_a_folder_without_kept_results_cannot_be_added_to(tmp_path, results):
     with pytest.raises(InputError, match="holds no kept results"):
         keep.keep(results, tmp_path, add=True)
 
 
-def test_the_kept_claims_have_the_papers_texts(tmp_path: Path) -> None:
+def test_the_kept_claims_have_the_papers_texts(tmp_path):
     kept = keep.Kept.read(keep.PLACE)
     assert kept.with_present_texts().claims.equals(kept.claims), "leogym papers.keep --texts"
 
 
-def test_a_claims_texts_are_written_again_and_its_results_stay(tmp_path: Path, results: Results) -> None:
+def test_a_claims_texts_are_written_again_and_its_results_stay(tmp_path, results):
     keep.keep(results, tmp_path)
     before = keep.Kept.read(tmp_path).claims
     old = before.with_columns(reason=pl.lit("of before"), says=pl.lit("of before"))
@@ -112,7 +110,7 @@ def test_a_claims_texts_are_written_again_and_its_results_stay(tmp_path: Path, r
     assert keep.Kept.read(tmp_path).claims.equals(before)
 
 
-def test_the_page_says_whose_claims_the_authors_own_weights_judged(tmp_path: Path) -> None:
+def test_the_page_says_whose_claims_the_authors_own_weights_judged(tmp_path):
     found = sample_results(tmp_path / "run", ["leo-pair"], ["astraea-authors"], 2)
     config = {**found.description["config"], "quick": False}
     keep.keep(replace(found, description={**found.description, "config": config}), tmp_path / "kept")

@@ -36,14 +36,14 @@ def value(name: str, run: Course) -> float:
     return found
 
 
-def test_recovery_is_the_time_until_capacity_is_used_for_three_seconds() -> None:
+def test_recovery_is_the_time_until_capacity_is_used_for_three_seconds():
     low, high = np.full(40, 0.3 * ALL), np.full(60, ALL)
     # The single high second does not last.
     assert value("recovery_s", course([np.concatenate([np.full(10, ALL), low, high])])) == 5.0
     assert value("recovery_s", course([np.full(100, 0.5 * ALL)])) == 10.0
 
 
-def test_convergence_counts_from_the_last_flow_s_start() -> None:
+def test_convergence_counts_from_the_last_flow_s_start():
     first = np.concatenate([np.full(100, ALL), np.full(100, ALL / 2)])
     second = np.concatenate([np.zeros(100), np.full(100, ALL / 2)])
     even = course([first, second], joined_s=10.0)
@@ -53,19 +53,19 @@ def test_convergence_counts_from_the_last_flow_s_start() -> None:
     assert value("convergence_s", course([first, np.zeros(200)], joined_s=5.0)) == 15.0
 
 
-def test_goodput_that_stands_still_does_not_vary() -> None:
+def test_goodput_that_stands_still_does_not_vary():
     steady, noisy = np.full(100, 50.0), np.where(np.arange(100) % 20 < 10, 40.0, 60.0)
     assert value("goodput_deviation", course([steady])) == 0.0
     assert value("goodput_deviation", course([noisy])) == pytest.approx(0.2)
     assert value("short_term_deviation", course([noisy])) > value("short_term_deviation", course([steady]))
 
 
-def test_time_at_capacity_is_the_share_of_slots_that_are_full() -> None:
+def test_time_at_capacity_is_the_share_of_slots_that_are_full():
     run = course([np.concatenate([np.full(75, ALL), np.full(225, 0.8 * ALL)])])
     assert value("full_share", run) == pytest.approx(0.25)
 
 
-def test_drops_every_fifteen_seconds_have_that_period() -> None:
+def test_drops_every_fifteen_seconds_have_that_period():
     goodput = np.full(1200, ALL)
     goodput[np.arange(1200) % 150 < 4] = 0.0
     assert value("drop_period_s", course([goodput])) == pytest.approx(15.0)
@@ -74,7 +74,7 @@ def test_drops_every_fifteen_seconds_have_that_period() -> None:
     assert value("drop_period_s", course([goodput])) == pytest.approx(15.0)
 
 
-def test_a_slot_of_little_capacity_is_no_drop() -> None:
+def test_a_slot_of_little_capacity_is_no_drop():
     goodput = np.full(1200, ALL)
     for slot, share in enumerate((1.0, 0.3, 0.2, 0.9, 1.0, 0.4, 0.8, 0.2)):
         goodput[150 * slot : 150 * (slot + 1)] *= share
@@ -82,7 +82,7 @@ def test_a_slot_of_little_capacity_is_no_drop() -> None:
     assert value("drop_period_s", course([goodput])) == pytest.approx(15.0)
 
 
-def test_a_window_s_fall_over_several_steps_is_one_reduction() -> None:
+def test_a_window_s_fall_over_several_steps_is_one_reduction():
     window = np.full(600, 100)
     window[100:] = 90  # a fall by a tenth does not count
     window[200:203] = (85, 75, 70)
@@ -91,14 +91,14 @@ def test_a_window_s_fall_over_several_steps_is_one_reduction() -> None:
     assert value("reductions_per_min", course([np.full(600, 1.0)], cwnd_packets=window)) == 2.0
 
 
-def test_a_window_that_is_back_after_a_repair_was_not_reduced() -> None:
+def test_a_window_that_is_back_after_a_repair_was_not_reduced():
     window = np.full(600, 100)
     window[200:203] = (40, 20, 15)  # 0.3 s of repair
     window[400:410] = 40
     assert value("reductions_per_min", course([np.full(600, 1.0)], cwnd_packets=window)) == 1.0
 
 
-def test_goodput_is_told_apart_by_the_base_rtt() -> None:
+def test_goodput_is_told_apart_by_the_base_rtt():
     base = np.concatenate([np.full(50, 20.0), np.full(50, 60.0)])
     goodput = np.concatenate([np.full(50, ALL), np.full(50, 0.3 * ALL)])
     run = course([goodput], base_rtt_ms=base)
@@ -107,12 +107,12 @@ def test_goodput_is_told_apart_by_the_base_rtt() -> None:
     assert value("base_rtt_deviation_ms", run) == pytest.approx(20.0)
 
 
-def test_lost_packets_of_all_flows_are_summed() -> None:
+def test_lost_packets_of_all_flows_are_summed():
     lost = np.where(np.arange(100) == 50, 7, 0)
     assert value("lost_in_window", course([np.ones(100), np.ones(100)], lost_packets=lost)) == 14
 
 
-def test_what_is_in_flight_is_told_in_megabytes() -> None:
+def test_what_is_in_flight_is_told_in_megabytes():
     run = course([np.full(100, 1.0)], in_flight_packets=1000)
     assert value("in_flight_mb", run) == pytest.approx(1.448)
 
@@ -124,14 +124,14 @@ def _scenario(events: list[Any]) -> scenario.Scenario:
     return scenario.parse(data, "test")
 
 
-def test_flows_share_a_link_from_when_one_is_rerouted() -> None:
+def test_flows_share_a_link_from_when_one_is_rerouted():
     together = [{"at_s": 4, "reroute": {"flows": [1], "route": ["a"]}}]
     shared = OF_SCENARIOS["shared_time"]
     assert shared.of(_scenario(together), 0.0) == pytest.approx(0.6)
     assert shared.of(_scenario([]), 0.0) == 0.0
 
 
-def test_changes_of_the_path_are_those_of_its_trace() -> None:
+def test_changes_of_the_path_are_those_of_its_trace():
     flows = [{"scheme": "cubic", "route": ["a"]}]
     data = {"duration_s": 60, "links": {"a": {"trace": "sd-ny-isl", "rate_mbps": 10}}, "flows": flows}
     trace = cache.load("sd-ny-isl")

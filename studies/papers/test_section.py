@@ -1,6 +1,5 @@
 """The study's section of a report, in the system's Chromium."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,13 +11,11 @@ from studies.papers.section import make_section
 from tests.support.sample_results import sample_results
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    pass
 
 
 @pytest.mark.parametrize("width", [1440, 375])
-def test_claims_fit_the_window_and_their_links_lead_somewhere(
-    tmp_path: Path, browser: "Browser", width: int
-) -> None:
+def test_claims_fit_the_window_and_their_links_lead_somewhere(tmp_path, browser, width):
     results = sample_results(tmp_path, ["leo-single", "leo-pair"], ["cubic", "astraea"], 2)
     opened = browser.new_page(viewport={"width": width, "height": 900})
     opened.goto(report.write(results, make_section).as_uri())
@@ -48,13 +45,13 @@ def test_claims_fit_the_window_and_their_links_lead_somewhere(
         ),
     ],
 )
-def test_figures_have_the_names_of_the_papers_figures(suite: str, name: str, title: str, file: str) -> None:
+def test_figures_have_the_names_of_the_papers_figures(suite, name, title, file):
     found = section.figure_name(suites.load(suite), paper.load(name))
     assert found is not None
     assert (found.title, found.file) == (title, file)
 
 
-def test_the_files_of_figures_begin_with_the_papers_figure(tmp_path: Path) -> None:
+def test_the_files_of_figures_begin_with_the_papers_figure(tmp_path):
     page = report.write(sample_results(tmp_path, ["leo-single"], ["cubic", "reno"], 2), make_section)
     names = [path.name for path in (tmp_path / "figures").iterdir()]
     assert names

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import polars as pl
 import pytest
 
@@ -37,7 +35,7 @@ def summary() -> pl.DataFrame:
     )  # fmt: skip
 
 
-def test_a_page_has_the_metrics_scenarios_and_schemes_it_asks_for(summary: pl.DataFrame) -> None:
+def test_a_page_has_the_metrics_scenarios_and_schemes_it_asks_for(summary):
     page = suite_tables.with_tables(PAGE, summary)
     rows = [line for line in page.splitlines() if line.startswith("|")]
     assert rows[0].startswith("| | cubic | satcp |")
@@ -56,13 +54,13 @@ def test_a_page_has_the_metrics_scenarios_and_schemes_it_asks_for(summary: pl.Da
     ("asks", "answer"),
     [("fairnes", "leo-pair: no metric 'fairnes'"), ("jain in nowhere", "has nothing for .*jain in nowhere")],
 )
-def test_what_is_not_there_gets_one_line(summary: pl.DataFrame, asks: str, answer: str) -> None:
+def test_what_is_not_there_gets_one_line(summary, asks, answer):
     page = PAGE.replace("goodput_ratio, jain in .*-isl", asks)
     with pytest.raises(InputError, match=answer):
         suite_tables.with_tables(page, summary)
 
 
-def test_scenarios_are_in_the_order_of_their_numbers() -> None:
+def test_scenarios_are_in_the_order_of_their_numbers():
     names = ["100 ms, 1.0 BDP", "20 ms, 4.0 BDP", "20 ms, 0.2 BDP", "steps"]
     assert sorted(names, key=suite_tables._natural) == [names[2], names[1], names[0], names[3]]
 
@@ -70,6 +68,6 @@ def test_scenarios_are_in_the_order_of_their_numbers() -> None:
 @pytest.mark.parametrize(
     "path", [path for path in PAGES if suite_tables.END in path.read_text()], ids=lambda path: path.stem
 )
-def test_the_pages_of_the_suites_have_what_is_kept(path: Path) -> None:
+def test_the_pages_of_the_suites_have_what_is_kept(path):
     page = path.read_text(encoding="utf-8")
     assert suite_tables.with_tables(page, keep.Kept.read(keep.PLACE).summary) == page

@@ -16,7 +16,7 @@ from studies.papers import suites as papers
 STUDIES = Path(__file__).resolve().parents[1]
 
 
-def test_papers_are_all_shipped_suites_that_a_claim_is_about_or_compares_with() -> None:
+def test_papers_are_all_shipped_suites_that_a_claim_is_about_or_compares_with():
     others = {name for name in suites.shipped() if name.startswith(("fidelity", "geometry"))}
     # Like geometry, they explain results and have no claim.
     others |= {"static-grid", "static-links", "coexistence", "many-flows", "leo-single-others"}
@@ -26,7 +26,7 @@ def test_papers_are_all_shipped_suites_that_a_claim_is_about_or_compares_with() 
     assert set(papers.of_claims()) == set(suites.shipped()) - others
 
 
-def test_every_suite_of_a_papers_figure_is_on_a_page_with_its_command() -> None:
+def test_every_suite_of_a_papers_figure_is_on_a_page_with_its_command():
     pages = "\n".join(page.read_text(encoding="utf-8") for page in STUDIES.rglob("*.md"))
     commands = [line for line in pages.splitlines() if re.match(r"\s*leogym (evaluate|papers) ", line)]
     on_pages = {word for line in commands for word in line.partition("#")[0].split()}
@@ -35,7 +35,7 @@ def test_every_suite_of_a_papers_figure_is_on_a_page_with_its_command() -> None:
     assert of_figures - on_pages == set()
 
 
-def test_a_papers_suite_runs_the_twelve_and_its_papers_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_papers_suite_runs_the_twelve_and_its_papers_own(monkeypatch):
     monkeypatch.setattr(papers, "of_claims", lambda: ["geo-download"])
     chosen = papers.with_common_schemes([suites.load(name) for name in ("geo-download", "static-grid")])
     assert chosen[0].schemes == [*papers.TWELVE, "cubic-nohystart", "cubic-hystartpp"]
@@ -53,9 +53,7 @@ def test_a_papers_suite_runs_the_twelve_and_its_papers_own(monkeypatch: pytest.M
     assert {run.scheme for run in runs} == set(chosen[0].schemes)
 
 
-def test_papers_write_the_series_of_first_repeats_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_papers_write_the_series_of_first_repeats_only(tmp_path, monkeypatch):
     asked: list[tuple[list[str], str]] = []
 
     def stop(chosen, contestants, traces, options, known):
@@ -75,7 +73,7 @@ def test_papers_write_the_series_of_first_repeats_only(
     assert asked == [(["geo-download"], "first"), (["geo-download"], "all"), (["geo-download"], "all")]
 
 
-def test_runs_are_known_of_which_a_claim_reads_more_than_a_summary() -> None:
+def test_runs_are_known_of_which_a_claim_reads_more_than_a_summary():
     # Claims over a window; over recovery times; over means of whole runs.
     assert papers.reads_over_time("leotcp-reroute", "cubic")
     assert papers.reads_over_time("latency-jump", "bbr3")
@@ -86,7 +84,7 @@ def test_runs_are_known_of_which_a_claim_reads_more_than_a_summary() -> None:
     assert not papers.reads_over_time("leotcp-reroute", "hybla")
 
 
-def test_every_suite_of_a_papers_figure_has_a_section_with_its_command() -> None:
+def test_every_suite_of_a_papers_figure_has_a_section_with_its_command():
     of_papers = {name for name in suites.shipped() if "Fig" in suites.load(name).source}
     pages = [path.read_text(encoding="utf-8") for path in Path(papers.__file__).parents[1].rglob("*.md")]
     sections = {

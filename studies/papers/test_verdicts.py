@@ -76,22 +76,20 @@ def told(found: Results, margin: float = 0.0, **claim: Any) -> Verdict:
 @pytest.mark.parametrize(
     ("value", "tolerance", "outcome"), [(5, 0.1, "agrees"), (5.2, 0.1, "differs"), (5.1, 0.1, "undecided")]
 )
-def test_a_value_agrees_where_the_intervals_lie_within_its_tolerance(
-    value: float, tolerance: float, outcome: str
-) -> None:
+def test_a_value_agrees_where_the_intervals_lie_within_its_tolerance(value, tolerance, outcome):
     found = told(results({"a": 5}), kind="value", schemes=["a"], value=value, tolerance=tolerance)
     assert found.outcome == outcome
     assert len(found.ours) == 6
     assert found.ours[0].text.startswith("5.0 [")
 
 
-def test_a_paper_s_margin_widens_a_number_that_is_rounded_more_finely() -> None:
+def test_a_paper_s_margin_widens_a_number_that_is_rounded_more_finely():
     for margin, outcome in ((0.0, "differs"), (0.1, "agrees")):
         found = told(results({"a": 5}), margin, kind="value", schemes=["a"], value=5.2, tolerance=0.05)
         assert found.outcome == outcome
 
 
-def test_a_share_that_is_shown_in_percent_is_compared_in_percent() -> None:
+def test_a_share_that_is_shown_in_percent_is_compared_in_percent():
     for value, outcome in ((1, "agrees"), (0.01, "differs")):
         found = told(
             results({"a": 5}),
@@ -106,7 +104,7 @@ def test_a_share_that_is_shown_in_percent_is_compared_in_percent() -> None:
 
 
 @pytest.mark.parametrize(("at_least", "outcome"), [(4.9, "agrees"), (5.1, "differs"), (5.0, "undecided")])
-def test_a_bound_agrees_where_all_intervals_lie_on_its_side(at_least: float, outcome: str) -> None:
+def test_a_bound_agrees_where_all_intervals_lie_on_its_side(at_least, outcome):
     assert told(results({"a": 5}), kind="bound", schemes=["a"], at_least=at_least).outcome == outcome
     mirrored = {"agrees": "differs", "differs": "agrees"}.get(outcome, outcome)
     assert told(results({"a": 5}), kind="bound", schemes=["a"], at_most=at_least).outcome == mirrored
@@ -118,7 +116,7 @@ def with_one_far_off(found: Results) -> Results:
     return Results(found.folder, found.description, found.runs.with_columns(far.alias("goodput_mbps")))
 
 
-def test_a_median_over_repeats_does_not_follow_one_run_and_is_called_so() -> None:
+def test_a_median_over_repeats_does_not_follow_one_run_and_is_called_so():
     found = with_one_far_off(results({"a": 5}))
     claim = {"kind": "value", "schemes": ["a"], "value": 5, "tolerance": 0.1}
     assert told(found, **claim).ours[0].text.startswith("14.0 [")
@@ -128,7 +126,7 @@ def test_a_median_over_repeats_does_not_follow_one_run_and_is_called_so() -> Non
 
 
 @pytest.mark.parametrize(("b", "outcome"), [(4, "agrees"), (4.999, "agrees"), (6, "differs"), (5, "differs")])
-def test_an_order_agrees_where_one_is_above_the_other_in_every_repeat(b: float, outcome: str) -> None:
+def test_an_order_agrees_where_one_is_above_the_other_in_every_repeat(b, outcome):
     found = told(results({"a": 5, "b": b, "c": 1}), kind="ordering", order=["a", ["b", "c"]])
     assert found.outcome == outcome
     assert len(found.ours) == 18
@@ -137,7 +135,7 @@ def test_an_order_agrees_where_one_is_above_the_other_in_every_repeat(b: float, 
 
 
 @pytest.mark.parametrize(("value", "outcome"), [(2, "agrees"), (3, "differs"), (2.0105, "undecided")])
-def test_a_ratio_is_of_the_same_scenario_and_repeat(value: float, outcome: str) -> None:
+def test_a_ratio_is_of_the_same_scenario_and_repeat(value, outcome):
     ours = results({"a": lambda at: at["rtt_ms"], "b": lambda at: at["rtt_ms"] / 2})
     sides = {"of": {"scheme": "a"}, "to": {"scheme": "b"}, "scenarios": {"rtt_ms": 20}}
     found = told(ours, kind="ratio", **sides, value=value, tolerance=0.01)
@@ -145,7 +143,7 @@ def test_a_ratio_is_of_the_same_scenario_and_repeat(value: float, outcome: str) 
     assert [one.label for one in found.ours] == ["a / b, 20 ms, 1 BDP", "a / b, 20 ms, 4 BDP"]
 
 
-def test_a_ratio_of_scenarios_pairs_those_that_are_otherwise_alike() -> None:
+def test_a_ratio_of_scenarios_pairs_those_that_are_otherwise_alike():
     ours = results({"a": lambda at: at["rtt_ms"] * at["bdp"]})
     sides = {"of": {"scenarios": {"bdp": 4}}, "to": {"scenarios": {"bdp": 1}}}
     found = told(ours, kind="ratio", schemes=["a"], **sides, value=4, tolerance=0.1)
@@ -154,7 +152,7 @@ def test_a_ratio_of_scenarios_pairs_those_that_are_otherwise_alike() -> None:
     assert (mean.outcome, len(mean.ours)) == ("differs", 1)
 
 
-def test_values_of_a_suite_that_belong_together_are_one_choice() -> None:
+def test_values_of_a_suite_that_belong_together_are_one_choice():
     ours = results({"a": lambda at: at["rtt_ms"] * at["bdp"]}, suite=TOGETHER)
     sides = {"of": {"scenarios": {"load": "two"}}, "to": {"scenarios": {"load": "one"}}}
     ratio = told(ours, kind="ratio", schemes=["a"], **sides, value=2, tolerance=0.1)
@@ -173,16 +171,12 @@ def test_values_of_a_suite_that_belong_together_are_one_choice() -> None:
         (["undecided"] * 3 + ["differs"], "differs"),
     ],
 )
-def test_chance_is_allowed_one_in_twenty_and_doubt_one_in_five(
-    outcomes: list[region.Outcome], outcome: str
-) -> None:
+def test_chance_is_allowed_one_in_twenty_and_doubt_one_in_five(outcomes, outcome):
     assert region.together(outcomes) == outcome
 
 
 @pytest.mark.parametrize(("share", "outcome"), [(0.001, "differs"), (0.1, "undecided")])
-def test_values_of_no_order_differ_from_one_where_they_are_as_good_as_equal(
-    share: float, outcome: str
-) -> None:
+def test_values_of_no_order_differ_from_one_where_they_are_as_good_as_equal(share, outcome):
     ours = results({"a": 5, "b": 5})
     wobble = pl.when((pl.col("scheme") == "b") & (pl.col("repeat") % 2 == 0)).then(5 * share).otherwise(0.0)
     runs = ours.runs.with_columns(pl.col("goodput_mbps") + wobble - 5 * share / 2 * (pl.col("scheme") == "b"))
@@ -201,9 +195,7 @@ def test_values_of_no_order_differ_from_one_where_they_are_as_good_as_equal(
         (0.01, "flat", "agrees"),
     ],
 )
-def test_a_trend_is_the_change_of_the_line_through_the_values(
-    slope: float, direction: str, outcome: str
-) -> None:
+def test_a_trend_is_the_change_of_the_line_through_the_values(slope, direction, outcome):
     ours = results({"a": lambda at: 5 + slope * at["rtt_ms"]})
     by = {"by": 0.5} if direction == "flat" else {}
     found = told(ours, kind="trend", schemes=["a"], along="rtt_ms", direction=direction, **by)
@@ -211,7 +203,7 @@ def test_a_trend_is_the_change_of_the_line_through_the_values(
     assert [one.interval.mean for one in found.ours] == pytest.approx([40 * slope] * 2)
 
 
-def test_a_trend_that_noise_covers_is_undecided() -> None:
+def test_a_trend_that_noise_covers_is_undecided():
     runs = results({"a": 5}).runs
     turn = pl.when(pl.col("scenario").str.starts_with("60")).then(pl.col("goodput_mbps") * -1 + 10)
     noisy = Results(
@@ -222,7 +214,7 @@ def test_a_trend_that_noise_covers_is_undecided() -> None:
     assert told(noisy, kind="trend", schemes=["a"], along="rtt_ms", direction="rises").outcome == "undecided"
 
 
-def test_of_several_scenarios_the_mean_the_highest_or_the_lowest_may_be_meant() -> None:
+def test_of_several_scenarios_the_mean_the_highest_or_the_lowest_may_be_meant():
     ours = results({"a": lambda at: at["rtt_ms"]})
     for over, value, where in (
         ("max", 60, "highest, in 60 ms"),
@@ -243,7 +235,7 @@ def test_of_several_scenarios_the_mean_the_highest_or_the_lowest_may_be_meant() 
     assert (chosen.outcome, [one.label for one in chosen.ours]) == ("agrees", ["a"])
 
 
-def test_one_run_decides_nothing() -> None:
+def test_one_run_decides_nothing():
     found = told(results({"a": 5}, repeats=1), kind="bound", schemes=["a"], at_least=1)
     assert (found.outcome, found.why) == ("undecided", "one run has no interval")
     assert (
@@ -261,13 +253,13 @@ def test_one_run_decides_nothing() -> None:
         ({"metric": None, "needs": "a count of frogs"}, "no measure of it: a count of frogs"),
     ],
 )
-def test_what_is_lacking_is_not_run_and_says_so(claim: dict[str, Any], why: str) -> None:
+def test_what_is_lacking_is_not_run_and_says_so(claim, why):
     bound = {"kind": "bound", "schemes": ["a"], "at_least": 1, "unit": "Mbit/s"}
     found = told(results({"a": 5}), **(bound | claim))
     assert (found.outcome, found.why, found.ours) == ("not run", why, ())
 
 
-def test_authors_own_weights_go_before_ours_where_a_claim_needs_them() -> None:
+def test_authors_own_weights_go_before_ours_where_a_claim_needs_them():
     ours = results({"a": 5, "a-authors": 1})
     bound = {"kind": "bound", "schemes": ["a"], "at_most": 2}
     assert told(ours, **bound).outcome == "differs"
@@ -275,7 +267,7 @@ def test_authors_own_weights_go_before_ours_where_a_claim_needs_them() -> None:
     assert (theirs.outcome, theirs.ours[0].label) == ("agrees", "a-authors, 20 ms, 1 BDP")
 
 
-def test_a_part_of_a_run_is_read_from_its_series(tmp_path: Path) -> None:
+def test_a_part_of_a_run_is_read_from_its_series(tmp_path):
     ours = sample_results(tmp_path, ["leo-pair"], ["cubic"], 3)
     common: dict[str, Any] = {"suite": "leo-pair", "scenarios": {"path": "sd-ny-bp"}, "schemes": ["cubic"]}
     common["window_s"] = [30, 60]
@@ -297,7 +289,7 @@ def test_a_part_of_a_run_is_read_from_its_series(tmp_path: Path) -> None:
     assert found.why == "no goodput_mbps of cubic in leo-pair, sd-ny-bp from 70 to 90 s"
 
 
-def test_results_are_compared_with_the_claims_of_their_suites_backend_by_backend(tmp_path: Path) -> None:
+def test_results_are_compared_with_the_claims_of_their_suites_backend_by_backend(tmp_path):
     ours = sample_results(tmp_path, ["leo-single"], ["cubic", "reno"], 2)
     found = verdicts(ours)
     assert found
@@ -309,7 +301,7 @@ def test_results_are_compared_with_the_claims_of_their_suites_backend_by_backend
     assert of_cubic == ["lab", "simulator"]
 
 
-def test_claims_csv_and_the_report_show_claim_paper_ours_verdict_and_reason(tmp_path: Path) -> None:
+def test_claims_csv_and_the_report_show_claim_paper_ours_verdict_and_reason(tmp_path):
     page = report.write(
         sample_results(tmp_path, ["leo-single"], ["cubic", "satcp"], 3), make_section
     ).read_text()
@@ -328,7 +320,7 @@ def test_claims_csv_and_the_report_show_claim_paper_ours_verdict_and_reason(tmp_
         assert f'<th scope="col">{word}</th>' in section
 
 
-def test_a_reason_goes_before_what_was_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reason_goes_before_what_was_counted(tmp_path, monkeypatch):
     read = paper.load("learning-cc-for-leo")
     claims = [one.model_copy(update={"reason": "A run has shown why."}) for one in read.claims]
     explained = read.model_copy(update={"claims": claims})
@@ -338,14 +330,14 @@ def test_a_reason_goes_before_what_was_counted(tmp_path: Path, monkeypatch: pyte
     assert '<td data-label="Reason">A run has shown why.</td>' in page
 
 
-def test_results_that_no_paper_is_about_have_no_section(tmp_path: Path) -> None:
+def test_results_that_no_paper_is_about_have_no_section(tmp_path):
     (tmp_path / "claims.csv").write_text("left from before")
     page = report.write(sample_results(tmp_path, ["fidelity-aqm"], ["cubic"], 1), make_section).read_text()
     assert "Paper beside ours" not in page
     assert not (tmp_path / "claims.csv").exists()
 
 
-def test_a_window_may_count_from_the_run_s_end(tmp_path: Path) -> None:
+def test_a_window_may_count_from_the_run_s_end(tmp_path):
     ours = sample_results(tmp_path, ["leo-pair"], ["cubic"], 3)
     common: dict[str, Any] = {"suite": "leo-pair", "scenarios": {"path": "sd-ny-bp"}, "schemes": ["cubic"]}
     stop_s = float(ours.runs["stop_s"].max())  # type: ignore[arg-type]
@@ -363,7 +355,7 @@ def test_a_window_may_count_from_the_run_s_end(tmp_path: Path) -> None:
     assert reach.outcome == "agrees"
 
 
-def test_how_much_a_value_varies_from_run_to_run_has_a_sample_a_scenario() -> None:
+def test_how_much_a_value_varies_from_run_to_run_has_a_sample_a_scenario():
     ours = results({"a": 5})
     found = told(ours, kind="bound", schemes=["a"], over="deviation", at_most=0.02)
     assert found.outcome == "agrees"
