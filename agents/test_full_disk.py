@@ -4,19 +4,10 @@ import shutil
 import pytest
 
 from leogym.agents import train_cli
+from leogym.agents.training import test_stopping as stopping
 from leogym.common.errors import InputError
 
-TINY = """
-agent: astraea
-num_envs: 2
-scenarios: {sampler: astraea, duration_s: 1, rate_mbps: 10, base_rtt_ms: 20, flows: 1}
-hidden: [8, 8]
-batch_size: 8
-learning_starts: 20
-train_every: 2
-progress_steps: 20
-checkpoint_steps: 40
-"""
+TINY = stopping.TINY.replace("checkpoint_steps: 100000", "checkpoint_steps: 40")
 PPO = """
 agent: ppo
 num_envs: 2

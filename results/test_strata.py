@@ -2,8 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from leogym.results.intervals import interval, summarize
-from leogym.results.strata import within
+from leogym.results.intervals import interval, summarize, within
 
 
 @pytest.mark.parametrize(

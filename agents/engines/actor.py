@@ -8,8 +8,9 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
+from leogym.agents.training import policy_folder
 from leogym.agents.training.onnx_export import Cell, perceptron, recurrent
-from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
+from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
 
 NEGATIVE_SLOPE = 0.2
@@ -50,13 +51,8 @@ def export(
     The observation first passes through the one-layer ``lstm``, if given. ``policy`` names one of several.
     """
     arrays = [(layer.weight.detach().cpu().numpy(), layer.bias.detach().cpu().numpy()) for layer in dense]
-    description = {
-        "agent": settings.spec,
-        "spec_version": SPEC_VERSION,
-        "observation_dim": (dense[0].in_features if lstm is None else lstm.input_size),
-        "action_dim": dense[-1].out_features,
-        "interval_ms": settings.interval_ms,
-    }
+    inputs = dense[0].in_features if lstm is None else lstm.input_size
+    description = policy_folder.describe(settings.spec, inputs, dense[-1].out_features, settings.interval_ms)
     name = f"{settings.agent} ({settings.engine}), {steps} environment steps"
     slope = None if activation == "tanh" else NEGATIVE_SLOPE
     onnx = perceptron(arrays, slope, name) if lstm is None else recurrent(cell(lstm), arrays, slope, name)

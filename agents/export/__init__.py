@@ -11,7 +11,7 @@ from typing import Any
 import leosim
 import numpy as np
 
-from leogym.agents.training.run_folder import SPEC_VERSION
+from leogym.agents.training import policy_folder
 from leogym.common import digests, extras
 from leogym.common.atomic import write_together
 from leogym.common.errors import InputError
@@ -82,11 +82,9 @@ def save_policy(
     description = {
         "format": "leogym-policy",
         "version": 1,
-        "agent": arguments["agent"],
-        "spec_version": SPEC_VERSION,
-        "observation_dim": probe.observation_dim,
-        "action_dim": probe.action_dim,
-        "interval_ms": float(arguments["interval_ms"]),
+        **policy_folder.describe(
+            arguments["agent"], probe.observation_dim, probe.action_dim, float(arguments["interval_ms"])
+        ),
         **({"provenance": dict(provenance)} if provenance else {}),
     }
     try:

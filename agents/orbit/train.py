@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.agents.orbit.settings import OrbitSettings
-from leogym.agents.training import state_file
+from leogym.agents.training import policy_folder, state_file
 from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.evolution import Evolution
 from leogym.agents.training.onnx_export import perceptron
 from leogym.agents.training.reporter import Reporter
-from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
+from leogym.agents.training.run_folder import RunFolder
 from leogym.configs.scenario import LEARNER
 
 LARGEST = 0.98
@@ -136,12 +136,6 @@ def export(
     """Write the policy that simulator, kernel and evaluation run: one layer, whose bias has the scales."""
     weights = np.zeros((len(scales), observation_dim), np.float32)
     bias = np.arctanh(bounded(scales)).astype(np.float32)
-    description = {
-        "agent": settings.spec,
-        "spec_version": SPEC_VERSION,
-        "observation_dim": observation_dim,
-        "action_dim": len(scales),
-        "interval_ms": settings.interval_ms,
-    }
+    description = policy_folder.describe(settings.spec, observation_dim, len(scales), settings.interval_ms)
     network = perceptron([(weights, bias)], None, f"{settings.agent}, {steps} steps")
     run.write_policy(network, description, steps)

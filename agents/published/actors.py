@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.agents.published.tensor_bundle import TensorBundle
-from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
+from leogym.agents.training import policy_folder
+from leogym.agents.training.run_folder import RunFolder
 from leogym.common import extras, output_folder
 
 NEGATIVE_SLOPE = 0.2
@@ -63,13 +64,7 @@ def import_policy(scheme: str, prefix: Path, out: Path) -> Path:
 
     bundle = TensorBundle(prefix)
     network = perceptron(layers(bundle, published), NEGATIVE_SLOPE, f"{scheme}, as published")
-    description: dict[str, object] = {
-        "agent": scheme,
-        "spec_version": SPEC_VERSION,
-        "observation_dim": published.observation_dim,
-        "action_dim": 1,
-        "interval_ms": published.interval_ms,
-    }
+    description = policy_folder.describe(scheme, published.observation_dim, 1, published.interval_ms)
     return write(bundle, network, description, out)
 
 

@@ -58,14 +58,9 @@ class Crr:
 
     def normalise(self, mean: Tensor, deviation: Tensor) -> None:
         """Set the signals' mean and deviation in every network."""
-        for network in (
-            self.policy,
-            self.critic,
-            self.target_policy,
-            self.target_critic,
-            self.average,
-        ):
-            network.normaliser.fit(mean, deviation)
+        for name, part in self._parts().items():
+            if not name.endswith("optimiser"):
+                part.normaliser.fit(mean, deviation)
 
     def update(self, batch: Batch) -> dict[str, float]:
         """Make one update on ``batch``; return the metrics to report."""

@@ -72,17 +72,8 @@ def compare(folder: Path, number: int, duration_s: float, threads: int) -> int:
     best = best_of_pool(situations, ranges, threads)
     shares = ratios(measured, best)
     for situation, power, (scheme, other), share in zip(situations, measured, best, shares, strict=True):
-        line = {
-            "scenario": situation.name,
-            "power": power,
-            "best": scheme,
-            "best_power": other,
-            "ratio": share,
-        }
-        print(json.dumps(line))
-    print(
-        json.dumps(
-            {"bench": "sage-power", "value": float(np.mean(shares)), "unit": "of the best pool scheme's"}
-        )
-    )
+        line = {"scenario": situation.name, "power": power, "best": scheme, "best_power": other}
+        print(json.dumps({**line, "ratio": share}))
+    mean = {"bench": "sage-power", "value": float(np.mean(shares)), "unit": "of the best pool scheme's"}
+    print(json.dumps(mean))
     return 0

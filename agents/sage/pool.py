@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from leogym.agents.sage import lab, scenarios
 from leogym.agents.sage.lab import LabRun
 from leogym.agents.sage.scenarios import Situation
-from leogym.agents.sage.settings import PoolRanges, SageSettings
+from leogym.agents.sage.settings import SageSettings
 from leogym.agents.training.settings import TrainSettings
 from leogym.common.atomic import sync_file, sync_folder, write_atomically
 from leogym.common.errors import InputError
@@ -284,11 +284,6 @@ def files(folder: Path, index: dict[str, Any], lab_runs: int) -> list[list[Path]
     for run in listed[:lab_runs]:
         situation_files[run["situation"]].append(folder / run["file"])
     return situation_files
-
-
-def ranges_of(index: dict[str, Any]) -> PoolRanges:
-    """Return a pool's ranges from its index."""
-    return PoolRanges.model_validate(index["ranges"])
 
 
 def _packets(situation: Situation) -> float:

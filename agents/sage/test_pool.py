@@ -40,7 +40,7 @@ def test_a_pool_says_what_it_is_and_has_a_row_group_for_each_scheme(tiny):
     folder = Path(tiny.pool_folder)
     index = json.loads((folder / "pool.json").read_text())
     assert (index["format"], index["version"], index["spec"]) == ("leogym-pool", 1, "sage")
-    assert pool.ranges_of(index) == tiny.pool
+    assert PoolRanges.model_validate(index["ranges"]) == tiny.pool
     assert index["runs"] == {"simulator": 6, "lab": 0}
     assert index["provenance"]["config"]["pool"]["scenarios"] == 3
     files = sorted(folder.glob("*.parquet"))

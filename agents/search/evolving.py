@@ -8,8 +8,9 @@ import numpy as np
 from leogym.agents.search import checking
 from leogym.agents.search.grammar import Program, as_yaml
 from leogym.agents.search.graph import network
+from leogym.agents.training import policy_folder
 from leogym.agents.training.evolution import Evolution, Vector
-from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
+from leogym.agents.training.run_folder import RunFolder
 
 REJECTED = -1e3
 """Value of a candidate that is not run, below that of any that is."""
@@ -49,14 +50,7 @@ def penalty(program: Program, candidate: Vector) -> float:
 
 def description(program: Program) -> dict[str, Any]:
     """Return the entries of ``policy.json``."""
-    width, actions = program.dims
-    return {
-        "agent": program.agent,
-        "spec_version": SPEC_VERSION,
-        "observation_dim": width,
-        "action_dim": actions,
-        "interval_ms": program.interval_ms,
-    }
+    return policy_folder.describe(program.agent, *program.dims, program.interval_ms)
 
 
 def network_of(program: Program, values: Mapping[str, float]) -> bytes:

@@ -24,8 +24,7 @@ from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 
 RESUME = leogym_command("train", "--resume")
-SPEC_VERSION = 1
-"""Version of the observation and action specification that this build trains for."""
+SPEC_VERSION = policy_folder.SPEC_VERSION
 
 RUN = "config.yaml", "progress.csv", "evaluation.csv", "summary.json"
 """Files of a run's folder whose digests its ``SHA256SUMS`` has, each while it does not grow."""

@@ -57,12 +57,7 @@ def run(
         write_atomically(file, _scenario_file(case, file.stem))
         repeat = leogym_command("agents", "worst-cases", text, "--scenario", file)
         rows.append(
-            {
-                "objective": case.objective,
-                **asdict(case.beside),
-                **case.situation.values(),
-                "command": repeat,
-            }
+            {"objective": case.objective, **asdict(case.beside), **asdict(case.situation), "command": repeat}
         )
     arguments = ["--restarts", str(restarts), "--generations", str(generations), "--seed", str(seed)]
     data: dict[str, Any] = {

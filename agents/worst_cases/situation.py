@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,10 +146,6 @@ class Situation:
             links={"path": link},
             flows=flows,
         )
-
-    def values(self) -> dict[str, float]:
-        """Return the fields by name."""
-        return asdict(self)
 
 
 def _rounded(value: float) -> float:

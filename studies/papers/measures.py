@@ -7,8 +7,8 @@ import polars as pl
 
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.recorded.series import read_table
+from leogym.results.intervals import within
 from leogym.results.metrics import METRICS, Metric, goodput_ratio, jain
-from leogym.results.strata import within
 from studies.papers.course import Course
 from studies.papers.of_scenarios import OF_SCENARIOS
 from studies.papers.over_time import OVER_TIME

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -100,6 +101,16 @@ def _opening(folder: Path) -> Path:
     return policy
 
 
+def described(policy: Path, folder: Path, **entries: Any) -> Path:
+    """Return a copy of ``policy`` in ``folder`` with other entries in policy.json; None drops one."""
+    copy = folder / "policy"
+    shutil.copytree(policy, copy)
+    description = json.loads((copy / "policy.json").read_text()) | entries
+    text = json.dumps({name: value for name, value in description.items() if value is not None})
+    (copy / "policy.json").write_text(text)
+    return copy
+
+
 def _flow(pair: Pair, scheme: str, lead_s: float, daemons: Sequence[int]) -> _Moved:
     """Return a bulk flow's progress in `SECONDS`, from ``lead_s`` after its start."""
     with pair.transfer(scheme, FIRST) as ends:
@@ -142,10 +153,7 @@ def _latency(flows: int) -> Iterator[Row]:
     data delays that, so the limit applies only to a backlogged flow.
     """
     with tempfile.TemporaryDirectory() as folder:
-        policy = Path(folder) / "policy"
-        shutil.copytree(FIXTURE, policy)
-        description = json.loads((policy / "policy.json").read_text())
-        (policy / "policy.json").write_text(json.dumps({**description, "interval_ms": INTERVAL_MS}))
+        policy = described(FIXTURE, Path(folder), interval_ms=INTERVAL_MS)
         machine = Lateness(prompt=True)
         with (
             Pair() as pair,

@@ -1,7 +1,5 @@
 """CPU time of leo-bridge per decision of Orbit."""
 
-import json
-import shutil
 import sys
 import tempfile
 import time
@@ -9,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from leogym.kernel_bridge.bridge.process import BridgeProcess, missing
-from tests.bench.bridge import GROW_S, MANY, SECONDS, finish, ran_ns, streams
+from tests.bench.bridge import GROW_S, MANY, SECONDS, described, finish, ran_ns, streams
 from tests.bench.row import Row
 from tests.support.veth import Pair
 
@@ -24,12 +22,8 @@ def rows() -> Iterator[Row]:
         print(f"bench: decisions: skipped: {lack}", file=sys.stderr)
         return
     with tempfile.TemporaryDirectory() as folder:
-        policy = Path(folder) / "policy"
-        shutil.copytree(ORBIT, policy)
-        description = json.loads((policy / "policy.json").read_text())
         # A path of microseconds is outside the known ranges, and Cubic would decide.
-        del description["known_ranges"]
-        (policy / "policy.json").write_text(json.dumps(description))
+        policy = described(ORBIT, Path(folder), known_ranges=None)
         with (
             Pair() as pair,
             BridgeProcess({"leo_orbit": policy}) as bridge,

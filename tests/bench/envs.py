@@ -5,6 +5,7 @@ The baseline is the bare simulator on the same link.
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -52,27 +53,28 @@ def bare() -> float:
     return speed / (100e6 / 12_000 * INTERVAL_S)
 
 
+def vector(size: int, scenario: Scenario = STATIC) -> Callable[[], None]:
+    """Return a step of the native vector environment."""
+    return _steps(gymnasium.make_vec("leo/Flow-v0", num_envs=size, scenario=scenario))
+
+
+def single(size: int = 1, scenario: Scenario = STATIC) -> Callable[[], None]:
+    """Return a step of a single environment."""
+    assert size == 1
+    return _steps(gymnasium.make("leo/Flow-v0", scenario=scenario))
+
+
+def _steps(env: Any) -> Callable[[], None]:
+    latest = [env.reset(seed=1)[0]]
+
+    def step() -> None:
+        latest[0], *_ = env.step(hold_queue(latest[0]))
+
+    return step
+
+
 def rows() -> Iterator[Row]:
     """Yield env steps/s per core of the native vector environment and of a single one."""
-    vector = gymnasium.make_vec("leo/Flow-v0", num_envs=SIZE, scenario=STATIC)
-    observations, _ = vector.reset(seed=1)
-
-    def step_vector() -> None:
-        nonlocal observations
-        observations, *_ = vector.step(hold_queue(observations))
-
-    speed = SIZE * STEPS / fastest(step_vector, STEPS)
-    name = f"vector-{SIZE}"
-    yield Row(f"envs.{name}", speed, "env steps/CPU s", bare(), AGAINST, MUST_HOLD[name])
-    vector.close()
-
-    single = gymnasium.make("leo/Flow-v0", scenario=STATIC)
-    observation, _ = single.reset(seed=1)
-
-    def step_single() -> None:
-        nonlocal observation
-        observation, *_ = single.step(hold_queue(observation))
-
-    speed = STEPS / fastest(step_single, STEPS)
-    yield Row("envs.single", speed, "env steps/CPU s", bare(), AGAINST, MUST_HOLD["single"])
-    single.close()
+    for name, size, step in ((f"vector-{SIZE}", SIZE, vector(SIZE)), ("single", 1, single())):
+        speed = size * STEPS / fastest(step, STEPS)
+        yield Row(f"envs.{name}", speed, "env steps/CPU s", bare(), AGAINST, MUST_HOLD[name])

@@ -4,14 +4,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import gymnasium
 import leosim
 import numpy as np
 
 from leogym.configs.scenario import Scenario
 from leogym.envs.parallel import FlowsParallelEnv
 from leogym.envs.sb3 import LeoVecEnv
-from tests.bench.envs import STATIC, hold_queue
+from tests.bench.envs import STATIC, hold_queue, single, vector
 from tests.bench.rollouts import native
 from tests.bench.row import Row
 
@@ -22,9 +21,9 @@ THREE = STATIC.model_copy(update={"name": "three", "flows": 3 * STATIC.flows})
 
 def rows() -> Iterator[Row]:
     for name, size, steps, make, scenario in (
-        ("vector-16", 16, 1_000, _vector, STATIC),
+        ("vector-16", 16, 1_000, vector, STATIC),
         ("sb3-16", 16, 1_000, _sb3, STATIC),
-        ("single-1", 1, 4_000, _single, STATIC),
+        ("single-1", 1, 4_000, single, STATIC),
         ("parallel-1", 1, 4_000, _parallel, STATIC),
         ("parallel-1-of-3-flows", 1, 4_000, _parallel, THREE),
         ("rllib-1", 1, 4_000, _rllib, STATIC),
@@ -56,16 +55,6 @@ def paired(step: Callable[[], None], native: Callable[[], None], steps: int, rou
     return float(np.median(ratios))
 
 
-def _vector(size: int, scenario: Scenario) -> Callable[[], None]:
-    env = gymnasium.make_vec("leo/Flow-v0", num_envs=size, scenario=scenario)
-    latest = [env.reset(seed=1)[0]]
-
-    def step() -> None:
-        latest[0], *_ = env.step(hold_queue(latest[0]))
-
-    return step
-
-
 def _sb3(size: int, scenario: Scenario) -> Callable[[], None]:
     env = LeoVecEnv(size, scenario)
     env.seed(1)
@@ -74,17 +63,6 @@ def _sb3(size: int, scenario: Scenario) -> Callable[[], None]:
     def step() -> None:
         env.step_async(hold_queue(latest[0]))
         latest[0], *_ = env.step_wait()
-
-    return step
-
-
-def _single(size: int, scenario: Scenario) -> Callable[[], None]:
-    assert size == 1
-    env = gymnasium.make("leo/Flow-v0", scenario=scenario)
-    latest = [env.reset(seed=1)[0]]
-
-    def step() -> None:
-        latest[0], *_ = env.step(hold_queue(latest[0]))
 
     return step
 

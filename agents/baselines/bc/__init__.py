@@ -1,6 +1,6 @@
 """Behavioural cloning of the schemes in Sage's pool, by RLlib's learner."""
 
-from leogym.agents.engines.offline_settings import OfflineSettings
+from leogym.agents.engines.settings import OfflineSettings
 from leogym.agents.training.scheme import Scheme
 
 SCHEME = Scheme(

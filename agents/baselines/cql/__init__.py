@@ -1,6 +1,6 @@
 """Conservative Q-learning from Sage's pool, by RLlib's learner."""
 
-from leogym.agents.engines.offline_settings import CqlSettings
+from leogym.agents.engines.settings import CqlSettings
 from leogym.agents.training.scheme import Scheme
 
 SCHEME = Scheme(

@@ -28,9 +28,9 @@ from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 from torch import nn
 
 from leogym.agents.engines.actor import dense_layer, export
-from leogym.agents.engines.offline_settings import CqlSettings, OfflineSettings
 from leogym.agents.engines.rllib import learner_checkpoint
 from leogym.agents.engines.rllib.modules import actor_layers, flow_module, own_module
+from leogym.agents.engines.settings import CqlSettings, OfflineSettings
 from leogym.agents.sage import pool
 from leogym.agents.sage.pool import ACTION_MAX
 from leogym.agents.sage.sequences import Sequences
