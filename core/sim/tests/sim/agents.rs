@@ -1,68 +1,28 @@
 //! Agents with an underlying scheme (Orca), intervals of RTT/2 (Aurora) or individual rewards.
 
-use crate::support::{MS, parse, policies};
-use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
-use leo_sim::{Batch, BatchSettings, PATH_FIELDS, RUN_ON, TraceSet, View};
-use serde_json::{Value, json};
+use crate::arrays::{Arrays, field, settings};
+use crate::support::{MS, dumbbell, parse};
+use leo_control::{AgentSpec, Reward};
+use leo_sim::Batch;
+use serde_json::json;
 
-/// Two flows that start together and may learn.
-fn scenario(schemes: [&str; 2]) -> Value {
-    json!({
-        "duration_s": 4.0,
-        "links": {"b": {"rate_mbps": 12, "delay_ms": 20, "queue": {"bdp": 2.0}}},
-        "flows": [
-            {"scheme": schemes[0], "route": ["b"]},
-            {"scheme": schemes[1], "route": ["b"], "start_s": 0.5},
-        ],
-    })
-}
-
-/// Run with constant actions per slot; return reports and rewards of every step.
+/// Run two agents, of which the second joins after half a second, with constant actions; return reports and rewards of every
+/// step.
 fn run(spec: AgentSpec, reward: Reward, actions: [f32; 2]) -> Vec<([Vec<f64>; 2], [f32; 2])> {
-    let settings = BatchSettings {
-        slots: 2,
-        spec,
-        reward,
-        interval: 20 * MS,
-        series_interval: 0,
-        threads: 1,
-        normalize_observations: false,
-        known_ranges: None,
-    };
-    let mut batch = Batch::new(1, settings);
-    let mut observations = vec![0.0; 2 * spec.observation_dim()];
-    let (mut rewards, mut global_states) = ([0.0; 2], [0.0; GLOBAL_DIM]);
-    let (mut active, mut finished, mut time_s) = ([false; 2], [false], [0.0]);
-    let mut reports = vec![0.0; 2 * Report::FIELDS.len()];
-    let mut paths = [0.0; 2 * PATH_FIELDS];
+    let mut scenario = dumbbell(12.0, 20.0, 4.0, &["agent", "agent"]);
+    scenario["links"]["b"]["queue"] = json!({"bdp": 2.0});
+    scenario["flows"][1]["start_s"] = json!(0.5);
+    let mut arrays = Arrays::new(Batch::new(1, settings(2, spec, reward, 20 * MS)));
+    arrays.reset(0, &parse(&scenario)).expect("it can be built");
     let mut steps = Vec::new();
-    let mut started = false;
-    while !finished[0] {
-        let view = View {
-            observations: &mut observations,
-            rewards: &mut rewards,
-            global_states: &mut global_states,
-            active: &mut active,
-            finished: &mut finished,
-            reports: &mut reports,
-            paths: &mut paths,
-            time_s: &mut time_s,
-        };
-        if started {
-            batch.step(&actions, view, RUN_ON).expect("nobody stops it");
-        } else {
-            let scenario = parse(&scenario(["agent", "agent"]));
-            batch.reset(0, &scenario, &TraceSet::new(), &policies(), view, RUN_ON).expect("it can be built");
-            started = true;
+    loop {
+        let rewards = [arrays.rewards[0], arrays.rewards[1]];
+        steps.push(([0, 1].map(|slot| arrays.report(slot)), rewards));
+        if arrays.finished[0] {
+            return steps;
         }
-        let (first, second) = reports.split_at(Report::FIELDS.len());
-        steps.push(([first.to_vec(), second.to_vec()], rewards));
+        arrays.step(|_, slot| actions[slot]);
     }
-    steps
-}
-
-fn field(name: &str) -> usize {
-    Report::FIELDS.iter().position(|field| *field == name).expect("it is reported")
 }
 
 #[test]

@@ -1,20 +1,15 @@
 //! Announcements in path traces.
 
-use std::sync::Arc;
-
-use crate::support::{MS, SECOND, run_many, simulation};
-use leo_sim::{Announcement, BaseRttSteps, Nanos, RUN_ON, RunLog, Scenario, TraceSet, missing_announcements};
+use crate::support::{MS, SECOND, parse, run_over, trace, traced, traces};
+use leo_link::PathTrace;
+use leo_sim::{Announcement, BaseRttSteps, Nanos, RUN_ON, RunLog, missing_announcements};
 use serde_json::{Value, json};
 
 fn missing(metadata: &Value, schemes: &[&str]) -> Vec<(usize, Announcement)> {
-    let mut path = Arc::unwrap_or_clone(crate::support::trace(&[(20 * SECOND, 10 * MS, 10, true)]));
-    path.metadata = metadata.to_string();
-    let flows: Vec<Value> = schemes.iter().map(|scheme| json!({"scheme": scheme, "route": ["b"]})).collect();
-    let scenario = json!({
-        "duration_s": 5.0, "seed": 1, "links": {"b": {"trace": "path"}}, "flows": flows,
-    });
-    let traces = TraceSet::from([("path".to_owned(), Arc::new(path))]);
-    missing_announcements(&Scenario::from_json(&scenario.to_string()).unwrap(), &traces, RUN_ON).unwrap()
+    let metadata = metadata.to_string();
+    let path = PathTrace { metadata, ..trace(&[(20 * SECOND, 10 * MS, 10, true)]) };
+    let scenario = traced(json!({}), 5.0, schemes);
+    missing_announcements(&parse(&scenario), &traces(path), RUN_ON).unwrap()
 }
 
 #[test]
@@ -38,17 +33,13 @@ fn what_is_announced_is_there_even_if_none_of_it_falls_into_the_run() {
 fn stepping(scheme: &str, about: &Value, series: Nanos) -> RunLog {
     let parts = [(2, 20), (15, 30), (15, 20), (15, 30), (15, 20)];
     let parts = parts.map(|(seconds, delay)| (seconds * SECOND, delay * MS, 10, true));
-    let mut path = Arc::unwrap_or_clone(crate::support::trace(&parts));
-    path.metadata = about.to_string();
+    let path = PathTrace { metadata: about.to_string(), ..trace(&parts) };
     // An application of 2 Mbit/s leaves the queue empty. LeoCC is backlogged: its Startup, which ends a reconfiguration, ends
     // only at a full pipe.
-    let rate = (scheme != "leocc").then_some(2.0);
-    let scenario = json!({
-        "duration_s": 50.0, "seed": 1, "host_jitter_us": 0.0, "links": {"b": {"trace": "path"}},
-        "flows": [{"scheme": scheme, "route": ["b"], "rate_mbps": rate}],
-    });
-    let traces = TraceSet::from([("path".to_owned(), Arc::new(path))]);
-    run_many(vec![simulation(&scenario, &traces, series)], 1).remove(0)
+    let mut scenario = traced(json!({}), 50.0, &[scheme]);
+    scenario["host_jitter_us"] = json!(0.0);
+    scenario["flows"][0]["rate_mbps"] = json!((scheme != "leocc").then_some(2.0));
+    run_over(path, &scenario, series)
 }
 
 /// Return the distinct times in the column `path_change_s`.

@@ -1,100 +1,17 @@
 //! Batches and policies: a simulation depends neither on the others nor on the number of threads.
 
+use crate::arrays::{Arrays, field, settings};
 use crate::support::{INTERVAL, MS, assert_conserved, parse, policies, run_many, simulation, text};
-use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
-use leo_sim::{Batch, BatchSettings, Interrupted, PATH_FIELDS, RUN_ON, Scenario, TraceSet, Unbuilt, View};
+use leo_control::{AgentSpec, Reward};
+use leo_sim::{Batch, BatchSettings, Interrupted, RUN_ON, TraceSet, Unbuilt};
 use serde_json::{Value, json};
 
 const SLOTS: usize = 3;
 const SPEC: AgentSpec = AgentSpec::ASTRAEA;
 
-/// A batch and its output arrays, initialized with garbage.
-#[derive(Clone)]
-struct Arrays {
-    batch: Batch,
-    observations: Vec<f32>,
-    rewards: Vec<f32>,
-    global_states: Vec<f32>,
-    active: Vec<bool>,
-    finished: Vec<bool>,
-    reports: Vec<f64>,
-    paths: Vec<f64>,
-    time_s: Vec<f64>,
-}
-
-impl Arrays {
-    fn new(size: usize, threads: usize) -> Self {
-        let settings = BatchSettings {
-            slots: SLOTS,
-            spec: SPEC,
-            reward: Reward::Astraea,
-            interval: INTERVAL,
-            series_interval: 0,
-            threads,
-            normalize_observations: false,
-            known_ranges: None,
-        };
-        Self {
-            batch: Batch::new(size, settings),
-            observations: vec![9.0; size * SLOTS * SPEC.observation_dim()],
-            rewards: vec![9.0; size * SLOTS],
-            global_states: vec![9.0; size * GLOBAL_DIM],
-            active: vec![true; size * SLOTS],
-            finished: vec![true; size],
-            reports: vec![9.0; size * SLOTS * Report::FIELDS.len()],
-            paths: vec![9.0; size * SLOTS * PATH_FIELDS],
-            time_s: vec![9.0; size],
-        }
-    }
-
-    fn split(&mut self) -> (&mut Batch, View<'_>) {
-        let Self { batch, observations, rewards, global_states, active, finished, reports, paths, time_s } =
-            self;
-        (batch, View { observations, rewards, global_states, active, finished, reports, paths, time_s })
-    }
-
-    fn reset(&mut self, index: usize, scenario: &Scenario) -> Result<(), String> {
-        let (batch, view) = self.split();
-        batch
-            .reset(index, scenario, &TraceSet::new(), &policies(), view, RUN_ON)
-            .map_err(|error| error.to_string())
-    }
-
-    fn step(&mut self, action: impl Fn(usize, usize) -> f32) {
-        let size = self.batch.size();
-        let actions: Vec<f32> = (0..size * SLOTS).map(|i| action(i / SLOTS, i % SLOTS)).collect();
-        let (batch, view) = self.split();
-        batch.step(&actions, view, RUN_ON).expect("nobody stops it");
-    }
-
-    /// Return all bits of row `index`.
-    fn row(&self, index: usize) -> (Vec<u32>, Vec<u64>, Vec<bool>) {
-        fn part<T>(values: &[T], index: usize, size: usize) -> &[T] {
-            let width = values.len() / size;
-            &values[index * width..(index + 1) * width]
-        }
-        let size = self.batch.size();
-        let singles = [&self.observations, &self.rewards, &self.global_states];
-        let doubles = [&self.reports, &self.paths, &self.time_s];
-        let flags = [&self.active, &self.finished];
-        (
-            singles
-                .iter()
-                .flat_map(|values| part(values, index, size))
-                .map(|value| value.to_bits())
-                .collect(),
-            doubles
-                .iter()
-                .flat_map(|values| part(values, index, size))
-                .map(|value| value.to_bits())
-                .collect(),
-            flags.iter().flat_map(|values| part(values, index, size)).copied().collect(),
-        )
-    }
-
-    fn active(&self, index: usize) -> &[bool] {
-        &self.active[index * SLOTS..(index + 1) * SLOTS]
-    }
+fn arrays(size: usize, threads: usize) -> Arrays {
+    let settings = BatchSettings { threads, ..settings(SLOTS, SPEC, Reward::Astraea, INTERVAL) };
+    Arrays::new(Batch::new(size, settings))
 }
 
 /// Three learning flows (the second starts late, the third stops early) and a classic flow.
@@ -120,8 +37,8 @@ fn action(seed: u64, slot: usize, step: usize) -> f32 {
 fn a_batch_of_one_does_what_each_row_of_a_large_batch_does() {
     let seeds = [3, 1, 4, 1, 5];
     for threads in [1, 2] {
-        let mut many = Arrays::new(seeds.len(), threads);
-        let mut singles: Vec<Arrays> = seeds.iter().map(|_| Arrays::new(1, 1)).collect();
+        let mut many = arrays(seeds.len(), threads);
+        let mut singles: Vec<Arrays> = seeds.iter().map(|_| arrays(1, 1)).collect();
         for (index, seed) in seeds.into_iter().enumerate() {
             many.reset(index, &parse(&scenario(seed))).expect("it can be built");
             singles[index].reset(0, &parse(&scenario(seed))).expect("it can be built");
@@ -149,13 +66,13 @@ fn a_batch_of_one_does_what_each_row_of_a_large_batch_does() {
 #[test]
 fn a_clone_and_a_replay_of_the_actions_go_on_like_the_original() {
     let seeds = [3, 1];
-    let mut original = Arrays::new(seeds.len(), 2);
+    let mut original = arrays(seeds.len(), 2);
     for (index, seed) in seeds.into_iter().enumerate() {
         original.reset(index, &parse(&scenario(seed))).expect("it can be built");
     }
     for step in 0..80 {
         let mut copy = original.clone();
-        let mut replay = Arrays::new(1, 1);
+        let mut replay = arrays(1, 1);
         replay.reset(0, &parse(&scenario(seeds[1]))).expect("it can be built");
         let actions = original.batch.actions(1).expect("it was reset").to_vec();
         assert_eq!(actions.len(), step.min(66) * SLOTS, "a step after the end is none of its actions");
@@ -175,7 +92,7 @@ fn a_clone_and_a_replay_of_the_actions_go_on_like_the_original() {
 
 #[test]
 fn flows_become_active_when_they_join_and_inactive_when_they_leave() {
-    let mut arrays = Arrays::new(1, 1);
+    let mut arrays = arrays(1, 1);
     arrays.reset(0, &parse(&scenario(1))).expect("it can be built");
     assert_eq!(arrays.rewards, [0.0; SLOTS], "nobody has acted yet");
     let mut acted = arrays.active(0).to_vec();
@@ -211,7 +128,7 @@ fn a_batch_is_finished_when_the_last_learning_flow_has_left() {
         {"scheme": "agent", "route": ["b"], "start_s": 0.5, "stop_s": 0.8},
         {"scheme": "agent", "route": ["b"], "start_s": 1.2, "stop_s": 1.5},
     ]);
-    let mut arrays = Arrays::new(1, 1);
+    let mut arrays = arrays(1, 1);
     arrays.reset(0, &parse(&scenario)).expect("it can be built");
     assert!(
         (arrays.time_s[0] - 0.51).abs() < 1e-9,
@@ -230,8 +147,8 @@ fn a_batch_is_finished_when_the_last_learning_flow_has_left() {
 
 #[test]
 fn a_reset_leaves_nothing_of_the_simulation_before() {
-    let mut fresh = Arrays::new(1, 1);
-    let mut used = Arrays::new(1, 1);
+    let mut fresh = arrays(1, 1);
+    let mut used = arrays(1, 1);
     used.reset(0, &parse(&scenario(2))).expect("it can be built");
     for _ in 0..30 {
         used.step(|_, _| 1.0);
@@ -252,7 +169,7 @@ fn a_reset_leaves_nothing_of_the_simulation_before() {
 
 #[test]
 fn a_scenario_that_does_not_suit_the_batch_is_refused_in_one_line() {
-    let mut arrays = Arrays::new(1, 1);
+    let mut arrays = arrays(1, 1);
     let mut none = scenario(1);
     none["flows"] = json!([{"scheme": "cubic", "route": ["b"]}]);
     let error = arrays.reset(0, &parse(&none)).expect_err("nobody learns");
@@ -267,14 +184,13 @@ fn an_action_moves_the_window_and_the_sender_obeys() {
     let run = |action: f32| {
         let mut scenario = scenario(1);
         scenario["flows"] = json!([{"scheme": "agent", "route": ["b"]}]);
-        let mut arrays = Arrays::new(1, 1);
+        let mut arrays = arrays(1, 1);
         arrays.reset(0, &parse(&scenario)).expect("it can be built");
         for _ in 0..40 {
             arrays.step(|_, _| action);
         }
-        let cwnd = Report::FIELDS.iter().position(|&field| field == "cwnd_packets").expect("it is reported");
         let sent = arrays.batch.run_log(0).expect("it was reset").flows[0].sent_packets;
-        (arrays.reports[cwnd], sent)
+        (arrays.reports[field("cwnd_packets")], sent)
     };
     let (up, keep, down) = (run(1.0), run(0.0), run(-1.0));
     assert_eq!(keep.0, 10.0);
@@ -321,7 +237,7 @@ fn a_batch_knows_which_simulations_a_stop_left_within_a_step() {
     long["flows"] = json!([{"scheme": "agent", "route": ["b"], "start_s": 999.9}]);
     let long = parse(&long);
     for threads in [1, 2] {
-        let mut arrays = Arrays::new(2, threads);
+        let mut arrays = arrays(2, threads);
         let interval = 1_000_000 * MS;
         arrays.batch = Batch::new(2, BatchSettings { interval, ..arrays.batch.settings().clone() });
         let (batch, view) = arrays.split();
@@ -350,7 +266,7 @@ fn a_batch_knows_which_simulations_a_stop_left_within_a_step() {
 fn a_flows_path_has_the_capacity_and_base_rtt_of_its_links_and_access() {
     let mut scenario = scenario(1);
     scenario["flows"][2]["extra_delay_ms"] = json!(4);
-    let mut arrays = Arrays::new(1, 1);
+    let mut arrays = arrays(1, 1);
     arrays.reset(0, &parse(&scenario)).expect("it can be built");
     assert_eq!(arrays.paths, [21.0, 20.0, 21.0, 28.0, 21.0, 20.0]);
 }

@@ -1,6 +1,8 @@
 //! Properties of congestion control on real networks: this project's bounds and published results.
 
-use crate::support::{MS, PACKET_BITS, SECOND, dumbbell, run, run_many, simulation};
+use crate::support::{
+    MS, PACKET_BITS, SECOND, dumbbell, goodputs, jain, run, run_many, run_over, simulation, trace, traced,
+};
 use leo_sim::{RunLog, TraceSet};
 use serde_json::json;
 
@@ -58,11 +60,8 @@ fn two_cubic_flows_share_a_link_as_evenly_as_they_did_over_other_seeds() {
 fn cubic_outruns_reno_on_a_long_fat_path_with_rare_loss() {
     // RFC 9438 §1: Reno grows too slowly for large windows. §4.3: on short paths both are equal.
     let rate = |scheme: &str, delay_ms: f64| {
-        let scenario = json!({
-            "duration_s": 300.0,
-            "links": {"b": {"rate_mbps": 1000, "delay_ms": delay_ms, "loss": 1e-4}},
-            "flows": [{"scheme": scheme, "route": ["b"]}],
-        });
+        let mut scenario = dumbbell(1000.0, delay_ms, 300.0, &[scheme]);
+        scenario["links"]["b"]["loss"] = json!(1e-4);
         run(&scenario, 0).flows[0].goodput_mbps
     };
     assert!(rate("cubic", 75.0) > 1.5 * rate("reno", 75.0));
@@ -101,25 +100,16 @@ fn hystart_plus_plus_loses_less_than_slow_start_alone_and_still_fills_the_path()
 #[test]
 fn flows_with_equal_paths_share_a_link_evenly_in_the_long_run() {
     let log = run(&dumbbell(100.0, 10.0, 120.0, &["reno"; 4]), 0);
-    let goodputs: Vec<f64> = log.flows.iter().map(|flow| flow.goodput_mbps).collect();
-    let (sum, squares) = goodputs.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
-    // Jain's index (Jain, Chiu and Hawe, DEC-TR-301, 1984).
-    let jain = sum * sum / (4.0 * squares);
-    assert!(jain > 0.95 && sum > 93.0, "{jain} {goodputs:?}");
+    let goodputs = goodputs(&log);
+    assert!(jain(&goodputs) > 0.95 && goodputs.iter().sum::<f64>() > 93.0, "{goodputs:?}");
 }
 
 #[test]
 fn a_hard_handover_costs_a_flow_no_more_than_the_outage_and_a_recovery() {
     // Outages of 100 ms every 15 s, as at re-attachments; 20 Mbit/s, 40 ms RTT.
     let up = 15 * SECOND - 100 * MS;
-    let path = crate::support::trace(&[(up, 20 * MS, 20, true), (100 * MS, 20 * MS, 20, false)]);
-    let scenario = json!({
-        "duration_s": 120.0,
-        "links": {"b": {"trace": "path", "queue": {"bdp": 1.0}}},
-        "flows": [{"scheme": "cubic", "route": ["b"]}],
-    });
-    let traces = TraceSet::from([("path".to_owned(), path)]);
-    let log = run_many(vec![simulation(&scenario, &traces, 0)], 1).remove(0);
+    let path = trace(&[(up, 20 * MS, 20, true), (100 * MS, 20 * MS, 20, false)]);
+    let log = run_over(path, &traced(json!({"bdp": 1.0}), 120.0, &["cubic"]), 0);
     let flow = &log.flows[0];
     assert!(flow.normalized_goodput > 0.9, "{flow:?}");
     assert!(flow.rtos <= 8, "one timeout an outage at the most: {flow:?}");

@@ -1,21 +1,12 @@
 //! BBR's behavior, as described by its authors and measured on Linux.
 
-use crate::support::{MS, dumbbell, run};
-use leo_sim::RunLog;
-
-fn jain(log: &RunLog) -> f64 {
-    let (sum, squares) = log.flows.iter().fold((0.0, 0.0), |(sum, squares), flow| {
-        (sum + flow.goodput_mbps, squares + flow.goodput_mbps * flow.goodput_mbps)
-    });
-    sum * sum / (log.flows.len() as f64 * squares)
-}
+use crate::support::{MS, dumbbell, goodput, goodputs, jain, mean, run, run_over, trace, traced};
 
 #[test]
 fn bbr_alone_fills_the_link_with_a_few_milliseconds_of_queue() {
     // One flow at 100 Mbit/s, 50 ms, 1 BDP: Linux has 2 to 6 ms of queueing on an exact link.
     let log = run(&dumbbell(100.0, 25.0, 60.0, &["bbr"]), 1_000 * MS);
-    let rtts = &log.flow_series.rtt_ms[5..];
-    let queueing = rtts.iter().sum::<f64>() / rtts.len() as f64 - 50.0;
+    let queueing = mean(&log.flow_series.rtt_ms[5..]) - 50.0;
     assert!((1.0..6.0).contains(&queueing), "{queueing} ms");
     assert!(log.flows[0].normalized_goodput > 0.95, "{:?}", log.flows[0]);
 }
@@ -23,14 +14,12 @@ fn bbr_alone_fills_the_link_with_a_few_milliseconds_of_queue() {
 #[test]
 fn ten_bbr_flows_share_a_link_as_they_do_on_linux() {
     // Linux 6.18 in the same setup: Jain's index of 0.94 to 0.98. Single runs here: within 0.02 of the mean.
-    let mean = (0..4)
-        .map(|seed| {
-            let mut scenario = dumbbell(100.0, 25.0, 100.0, &["bbr"; 10]);
-            scenario["seed"] = serde_json::json!(seed);
-            jain(&run(&scenario, 0))
-        })
-        .sum::<f64>()
-        / 4.0;
+    let index = |seed: u64| {
+        let mut scenario = dumbbell(100.0, 25.0, 100.0, &["bbr"; 10]);
+        scenario["seed"] = serde_json::json!(seed);
+        jain(&goodputs(&run(&scenario, 0)))
+    };
+    let mean = mean(&[0, 1, 2, 3].map(index));
     assert!(mean >= 0.9, "{mean}");
 }
 
@@ -112,18 +101,10 @@ fn bbr3_keeps_its_rate_below_two_percent_of_loss_and_not_above() {
 #[test]
 fn bbr3_reacts_slowly_to_a_base_rtt_that_grows() {
     // The LEO paper, finding 2 and section IV-A: the min-RTT filter holds the old, shorter RTT up to 10 s.
-    let path = crate::support::trace(&[(30_000 * MS, 10 * MS, 100, true), (30_000 * MS, 90 * MS, 100, true)]);
-    let scenario = serde_json::json!({
-        "duration_s": 60.0,
-        "links": {"b": {"trace": "path", "queue": {"packets": 800}}},
-        "flows": [{"scheme": "bbr3", "route": ["b"]}],
-    });
-    let traces = leo_sim::TraceSet::from([("path".to_owned(), path)]);
-    let log = crate::support::run_many(vec![crate::support::simulation(&scenario, &traces, 1_000 * MS)], 1)
-        .remove(0);
-    let goodput = &log.flow_series.goodput_mbps;
-    let mean = |from: usize, to: usize| goodput[from..to].iter().sum::<f64>() / (to - from) as f64;
-    assert!(mean(20, 30) > 90.0, "{}", mean(20, 30));
-    assert!(mean(31, 35) < 50.0, "{}", mean(31, 35));
-    assert!(mean(50, 60) > 85.0, "{}", mean(50, 60));
+    let path = trace(&[(30_000 * MS, 10 * MS, 100, true), (30_000 * MS, 90 * MS, 100, true)]);
+    let scenario = traced(serde_json::json!({"packets": 800}), 60.0, &["bbr3"]);
+    let log = run_over(path, &scenario, 1_000 * MS);
+    let [before, after, late] =
+        [(20.0, 30.0), (31.0, 35.0), (50.0, 60.0)].map(|(from_s, to_s)| goodput(&log, 0, from_s, to_s));
+    assert!(before > 90.0 && after < 50.0 && late > 85.0, "{before} {after} {late}");
 }

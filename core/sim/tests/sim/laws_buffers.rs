@@ -1,7 +1,6 @@
 //! Socket buffers and auto-tuning, as measured in "HyStart over a satellite" (a GEO link of 600 ms).
 
-use crate::support::{SECOND, assert_conserved, dumbbell, run};
-use leo_sim::RunLog;
+use crate::support::{SECOND, assert_conserved, dumbbell, goodput, run};
 use serde_json::{Value, json};
 
 /// Section "Buffer Settings": "The rmem defaults are (4096, 131072, 6291456) and the wmem defaults are (4096, 16384,
@@ -19,12 +18,7 @@ fn geo(rmem: impl Into<Value>, wmem: impl Into<Value>) -> f64 {
     let log = run(&scenario, SECOND);
     assert_conserved(&log);
     assert_eq!(log.flows[0].rtos, 0);
-    late_goodput(&log)
-}
-
-fn late_goodput(log: &RunLog) -> f64 {
-    let late = &log.flow_series.goodput_mbps[30..];
-    late.iter().sum::<f64>() / late.len() as f64
+    goodput(&log, 0, 30.0, 60.0)
 }
 
 #[test]

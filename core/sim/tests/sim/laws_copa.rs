@@ -1,7 +1,6 @@
 //! Copa's behavior on constant paths (Arun and Balakrishnan, NSDI 2018) and on changing routes.
 
-use crate::support::{MS, dumbbell, run, run_many, simulation, trace};
-use leo_sim::TraceSet;
+use crate::support::{MS, dumbbell, goodput, goodputs, mean, run, run_over, trace, traced};
 use serde_json::json;
 
 #[test]
@@ -9,16 +8,14 @@ fn copa_alone_fills_the_link_and_its_queue_is_a_few_packets_that_drain_every_fiv
     // §3: with δ = 0.5, the queue oscillates between 0 and 2.5/δ = 5 packets in about five round trips.
     let log = run(&dumbbell(100.0, 25.0, 40.0, &["copa"]), MS);
     let steady = 15_000..40_000;
-    let goodput = &log.flow_series.goodput_mbps[steady.clone()];
-    let mean_goodput = goodput.iter().sum::<f64>() / goodput.len() as f64;
+    let mean_goodput = mean(&log.flow_series.goodput_mbps[steady.clone()]);
     assert!(mean_goodput > 0.99 * 100.0 * 1_448.0 / 1_500.0, "{mean_goodput}");
     // Means over 10 ms, without the packet in transmission.
     let queues: Vec<f64> = log.link_series.queue_packets[steady]
         .chunks(10)
         .map(|packets| f64::from(packets.iter().sum::<u32>()) / 10.0 - 1.0)
         .collect();
-    let mean = queues.iter().sum::<f64>() / queues.len() as f64;
-    assert!((0.5..3.5).contains(&mean), "{mean} packets");
+    assert!((0.5..3.5).contains(&mean(&queues)), "{} packets", mean(&queues));
     assert!(queues.iter().all(|&queue| queue < 7.0), "{:?}", queues.iter().copied().fold(0.0, f64::max));
     // §2.2: the queue is nearly empty at least once per five round trips (250 ms).
     for cycle in queues.windows(25) {
@@ -35,7 +32,7 @@ fn copa_flows_share_a_link_equally() {
             let mut scenario = dumbbell(100.0, 25.0, 120.0, &vec!["copa"; flows]);
             scenario["seed"] = json!(seed);
             let log = run(&scenario, 0);
-            let goodputs: Vec<f64> = log.flows.iter().map(|flow| flow.goodput_mbps).collect();
+            let goodputs = goodputs(&log);
             let (low, high) = goodputs
                 .iter()
                 .fold((f64::MAX, 0.0_f64), |(low, high), &goodput| (low.min(goodput), high.max(goodput)));
@@ -89,19 +86,11 @@ fn a_longer_route_starves_copa_until_it_forgets_the_shorter_one() {
     // §2: RTTmin covers the last 10 s. Until the old minimum expires, 20 ms of extra propagation look like a
     // queue, which allows 1/(0.5 · 20 ms) = 100 packets/s (1.2 Mbit/s) plus what competitive mode adds.
     let path = trace(&[(20_000 * MS, 25 * MS, 50, true), (20_000 * MS, 35 * MS, 50, true)]);
-    let scenario = json!({
-        "duration_s": 40.0,
-        "links": {"b": {"trace": "path", "queue": {"bdp": 1.0}}},
-        "flows": [{"scheme": "copa", "route": ["b"]}],
-    });
-    let traces = TraceSet::from([("path".to_owned(), path)]);
-    let log = run_many(vec![simulation(&scenario, &traces, 1_000 * MS)], 1).remove(0);
-    let goodput = &log.flow_series.goodput_mbps;
-    let mean = |from: usize, to: usize| goodput[from..to].iter().sum::<f64>() / (to - from) as f64;
+    let log = run_over(path, &traced(json!({"bdp": 1.0}), 40.0, &["copa"]), 1_000 * MS);
     let full = 50.0 * 1_448.0 / 1_500.0;
-    assert!(mean(10, 20) > 0.97 * full, "{}", mean(10, 20));
-    assert!(mean(21, 23) < 0.4 * full, "{}", mean(21, 23));
-    assert!(mean(32, 40) > 0.95 * full, "{}", mean(32, 40));
+    let [before, after, late] = [(10.0, 20.0), (21.0, 23.0), (32.0, 40.0)]
+        .map(|(from_s, to_s)| goodput(&log, 0, from_s, to_s) / full);
+    assert!(before > 0.97 && after < 0.4 && late > 0.95, "{before} {after} {late}");
     // The expiry of RTTmin, not competitive mode, restores the rate: the queue stays short.
     let rtts = &log.flow_series.rtt_ms[33..];
     assert!(rtts.iter().all(|&rtt| rtt < 75.0), "{rtts:?}");

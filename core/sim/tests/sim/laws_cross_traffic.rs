@@ -1,6 +1,6 @@
 //! Unresponsive traffic: it measures capacity and takes it.
 
-use crate::support::{assert_conserved, dumbbell, run};
+use crate::support::{assert_conserved, dumbbell, refusal, run};
 use serde_json::{Value, json};
 
 #[test]
@@ -46,7 +46,7 @@ fn a_source_that_contradicts_itself_is_refused() {
         for (key, value) in keys.as_object().expect("keys and values") {
             scenario["flows"][0][key] = value.clone();
         }
-        leo_sim::Scenario::from_json(&scenario.to_string()).expect_err("a rule is broken").to_string()
+        refusal(&scenario)
     };
     let bursts = json!({"on_off": {"on_s": 1.0, "off_s": 1.0}});
     assert_eq!(error("cubic", bursts), "scenario: flows.0: on_off needs rate_mbps");

@@ -1,7 +1,6 @@
 //! Start-up on a GEO path (Peters et al., "TCP HyStart Performance over a Satellite Network", 2021).
 
-use crate::support::{MS, run_many, simulation, trace};
-use leo_sim::TraceSet;
+use crate::support::{MS, dumbbell, mean, run, run_over, trace, traced};
 use serde_json::json;
 
 /// Section "Methodology": 140 Mbit/s; "99% of round-trip times are from 560 and 625 milliseconds (... mean 597.5 ms,
@@ -16,14 +15,9 @@ fn megabytes_by_tenth(scheme: &str, seed: u64) -> Vec<f64> {
         (state >> 32) % (32 * MS)
     };
     let parts: Vec<_> = (0..600).map(|_| (50 * MS, 280 * MS + beyond_the_least(), 140, true)).collect();
-    let scenario = json!({
-        "duration_s": 30.0,
-        "seed": seed,
-        "links": {"geo": {"trace": "geo", "queue": {"kind": "gateway"}}},
-        "flows": [{"scheme": scheme, "route": ["geo"]}],
-    });
-    let traces = TraceSet::from([("geo".to_owned(), trace(&parts))]);
-    let log = run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0);
+    let mut scenario = traced(json!({"kind": "gateway"}), 30.0, &[scheme]);
+    scenario["seed"] = json!(seed);
+    let log = run_over(trace(&parts), &scenario, 100 * MS);
     let total = |sum: &mut f64, mbps: &f64| {
         *sum += mbps * 0.1 / 8.0;
         Some(*sum)
@@ -41,7 +35,7 @@ fn hystart_takes_a_varying_delay_for_a_queue_and_start_up_lasts_twice_as_long() 
     let (delay, train) = (runs("cubic-hystart-delay"), runs("cubic-hystart-train"));
     let mean_s = |runs: &[Vec<f64>], size: f64| {
         let of_run = |run: &Vec<f64>| run.iter().position(|&sum| sum >= size).expect("in 30 s") as f64 * 0.1;
-        runs.iter().map(of_run).sum::<f64>() / runs.len() as f64
+        mean(&runs.iter().map(of_run).collect::<Vec<_>>())
     };
     for megabytes in [5.0, 30.0, 50.0] {
         let (with, without) = (mean_s(&with, megabytes), mean_s(&without, megabytes));
@@ -66,15 +60,10 @@ fn hystart_takes_a_varying_delay_for_a_queue_and_start_up_lasts_twice_as_long() 
 fn hystart_stays_in_slow_start_to_half_the_bandwidth_delay_product_where_the_delay_is_steady() {
     // Ha and Rhee (Computer Networks 55, 2011), section 4.1: slow start ends once the ACK train is as long as
     // half the minimum RTT. Figure 7: "the packet-train method does not cause an early exit".
-    let scenario = |scheme: &str| {
-        json!({
-            "duration_s": 8.0,
-            "links": {"geo": {"rate_mbps": 140, "delay_ms": 300, "queue": {"kind": "gateway"}}},
-            "flows": [{"scheme": scheme, "route": ["geo"]}],
-        })
-    };
     let largest = |scheme: &str| {
-        let log = crate::support::run(&scenario(scheme), 100 * MS);
+        let mut scenario = dumbbell(140.0, 300.0, 8.0, &[scheme]);
+        scenario["links"]["b"]["queue"] = json!({"kind": "gateway"});
+        let log = run(&scenario, 100 * MS);
         let window = log.flow_series.cwnd_packets.iter().max().copied().expect("a row");
         (window, log.flows[0].lost_packets)
     };

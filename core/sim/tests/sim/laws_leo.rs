@@ -1,49 +1,34 @@
 //! Schemes for LEO paths, on LEO paths.
 
-use std::sync::Arc;
+use crate::support::{MS, SECOND, mean, run_over, trace, traced};
+use leo_link::PathTrace;
+use leo_sim::RunLog;
+use serde_json::{Value, json};
 
-use crate::support::{MS, SECOND, run_many, simulation};
-use leo_sim::{RunLog, TraceSet};
-use serde_json::json;
+/// Run a flow for 120 s over `path`, whose metadata are `about` if it is `announced`.
+fn over(path: PathTrace, about: &Value, scheme: &str, announced: bool, seed: u64) -> RunLog {
+    let mut scenario = traced(json!({"bdp": 0.5}), 120.0, &[scheme]);
+    scenario["seed"] = json!(seed);
+    let metadata = if announced { about.to_string() } else { path.metadata };
+    run_over(PathTrace { metadata, ..path }, &scenario, 100 * MS)
+}
 
 /// A path of 100 Mbit/s and 40 ms with a handover every 5 s and outages of 20 ms; optionally `announced`.
 fn handovers(scheme: &str, announced: bool, seed: u64) -> RunLog {
     let up = 5 * SECOND - 20 * MS;
-    let path = crate::support::trace(&[(up, 20 * MS, 100, true), (20 * MS, 20 * MS, 100, false)]);
-    let mut path = Arc::unwrap_or_clone(path);
-    if announced {
-        // Announced 0.3 s too early, which SaTCP's report time tolerates.
-        path.metadata = json!({"handovers": [{"predicted_s": 4.68}]}).to_string();
-    }
-    let scenario = json!({
-        "duration_s": 120.0,
-        "seed": seed,
-        "links": {"b": {"trace": "path", "queue": {"bdp": 0.5}}},
-        "flows": [{"scheme": scheme, "route": ["b"]}],
-    });
-    let traces = TraceSet::from([("path".to_owned(), Arc::new(path))]);
-    run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0)
+    let path = trace(&[(up, 20 * MS, 100, true), (20 * MS, 20 * MS, 100, false)]);
+    // Announced 0.3 s too early, which SaTCP's report time tolerates.
+    over(path, &json!({"handovers": [{"predicted_s": 4.68}]}), scheme, announced, seed)
 }
 
 /// 100 Mbit/s and 20 ms, reconfigured every 15 s from 12 s on with 40 ms outages; optionally `announced`.
 fn reconfigurations(scheme: &str, announced: bool, seed: u64) -> RunLog {
-    let path = crate::support::trace(&[
+    let path = trace(&[
         (12 * SECOND, 10 * MS, 100, true),
         (40 * MS, 10 * MS, 100, false),
         (3 * SECOND - 40 * MS, 10 * MS, 100, true),
     ]);
-    let mut path = Arc::unwrap_or_clone(path);
-    if announced {
-        path.metadata = json!({"reattach_s": 15.0, "reattach_phase_s": 12.0}).to_string();
-    }
-    let scenario = json!({
-        "duration_s": 120.0,
-        "seed": seed,
-        "links": {"b": {"trace": "path", "queue": {"bdp": 0.5}}},
-        "flows": [{"scheme": scheme, "route": ["b"]}],
-    });
-    let traces = TraceSet::from([("path".to_owned(), Arc::new(path))]);
-    run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0)
+    over(path, &json!({"reattach_s": 15.0, "reattach_phase_s": 12.0}), scheme, announced, seed)
 }
 
 #[test]
@@ -88,8 +73,7 @@ fn starquic_freezes_its_window_over_a_reconfiguration() {
                 };
                 (12..115).step_by(15).map(f64::from).map(move |at| window(at + 0.4) / window(at - 0.1))
             });
-            let ratios: Vec<f64> = ratios.collect();
-            ratios.iter().sum::<f64>() / ratios.len() as f64
+            mean(&ratios.collect::<Vec<_>>())
         };
         let (before, after) = (window_share(&plain), window_share(&frozen_runs));
         let message = format!("{frozen} keeps {after} of its window, {scheme} {before}");
@@ -123,17 +107,11 @@ fn a_longer_freeze_around_a_handover_that_comes_late_gets_more() {
 fn an_outage_that_drops_takes_the_queue_there_and_back() {
     // 100 Mbit/s of UDP over 100 Mbit/s: no queue; packets of 20 ms in every 5 s are lost.
     let lost = |effect: &str| {
-        let path = crate::support::trace(&[
-            (5 * SECOND - 20 * MS, 20 * MS, 100, true),
-            (20 * MS, 20 * MS, 100, false),
-        ]);
-        let scenario = json!({
-            "duration_s": 9.0,
-            "links": {"b": {"trace": "path", "outage": effect, "queue": {"packets": 1000}}},
-            "flows": [{"scheme": "udp", "rate_mbps": 90, "route": ["b"]}],
-        });
-        let traces = TraceSet::from([("path".to_owned(), path)]);
-        run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0).links[0].lost_packets
+        let path = trace(&[(5 * SECOND - 20 * MS, 20 * MS, 100, true), (20 * MS, 20 * MS, 100, false)]);
+        let mut scenario = traced(json!({"packets": 1000}), 9.0, &["udp"]);
+        scenario["links"]["b"]["outage"] = json!(effect);
+        scenario["flows"][0]["rate_mbps"] = json!(90);
+        run_over(path, &scenario, 100 * MS).links[0].lost_packets
     };
     // 20 ms in flight when the outage begins and 20 ms that arrive during it: 150 packets each.
     let (held, dropped) = (lost("hold"), lost("drop"));

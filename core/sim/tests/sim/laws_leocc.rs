@@ -1,9 +1,7 @@
 //! LeoCC's gains (Lai et al., SIGCOMM 2025) on paths with a reconfiguration every 15 s.
 
-use std::sync::Arc;
-
-use crate::support::{MS, run_many, simulation};
-use leo_sim::{RunLog, TraceSet};
+use crate::support::{MS, run_over, trace, traced};
+use leo_sim::RunLog;
 use serde_json::json;
 
 /// Rate in Mbit/s and one-way propagation in ms of four paths, each used for 15 s.
@@ -28,18 +26,14 @@ fn reconfigurations(swing: f64, scheme: &str, announced: bool, seed: u64) -> Run
         }
         parts.push((200 * MS - down, delay * MS, rate, true));
     }
-    let mut path = Arc::unwrap_or_clone(crate::support::trace(&parts));
+    let mut path = trace(&parts);
     if announced {
         path.metadata = json!({"reattach_s": 15.0, "reattach_phase_s": 12.0}).to_string();
     }
-    let scenario = json!({
-        "duration_s": 120.0,
-        "seed": seed,
-        "links": {"b": {"trace": "path", "loss": 0.005, "queue": {"packets": 500}}},
-        "flows": [{"scheme": scheme, "route": ["b"]}],
-    });
-    let traces = TraceSet::from([("path".to_owned(), Arc::new(path))]);
-    run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0)
+    let mut scenario = traced(json!({"packets": 500}), 120.0, &[scheme]);
+    scenario["seed"] = json!(seed);
+    scenario["links"]["b"]["loss"] = json!(0.005);
+    run_over(path, &scenario, 100 * MS)
 }
 
 /// Goodput and mean RTT in ms, over three seeds.

@@ -1,20 +1,11 @@
 //! LeoTCP's claims (Valentine and Parisis, "LeoTCP: Low-Latency and High-Throughput Data Transport for LEO
 //! Satellite Networks", 2025), on paths like those of its evaluation.
 
-use crate::support::{INTERVAL, MS, SECOND, dumbbell, parse, policies, run, run_many, simulation, trace};
-use leo_sim::{RUN_ON, RunLog, Simulation, TraceSet};
+use crate::support::{
+    INTERVAL, MS, SECOND, dumbbell, goodput, jain, mean, parse, policies, run, run_over, trace, traced,
+};
+use leo_sim::{RUN_ON, Simulation, TraceSet};
 use serde_json::{Value, json};
-
-/// Mean goodput of `flow` in Mbit/s over the seconds `from..to`, with one row per second.
-fn goodput(log: &RunLog, flow: u32, from: f64, to: f64) -> f64 {
-    let series = &log.flow_series;
-    let rows = series.time_s.iter().zip(&series.flow).zip(&series.goodput_mbps);
-    let values: Vec<f64> = rows
-        .filter(|((time, number), _)| **number == flow && **time > from && **time <= to)
-        .map(|(_, &goodput)| goodput)
-        .collect();
-    values.iter().sum::<f64>() / values.len() as f64
-}
 
 #[test]
 fn leotcp_alone_meets_its_target_and_leaves_the_queue_empty() {
@@ -26,8 +17,7 @@ fn leotcp_alone_meets_its_target_and_leaves_the_queue_empty() {
         assert!(flow.normalized_goodput > 0.95, "{flow:?}");
         assert_eq!(flow.lost_packets, 0, "{flow:?}");
         // Section IV-D: 1.5 ms above base RTTs of 20 and 50 ms with four flows; a packet takes 0.12 ms.
-        let steady = &log.flow_series.rtt_ms[50..];
-        let mean = steady.iter().sum::<f64>() / steady.len() as f64;
+        let mean = mean(&log.flow_series.rtt_ms[50..]);
         assert!(mean - 2.0 * delay_ms < 0.5, "{mean} ms");
     }
 }
@@ -73,13 +63,7 @@ fn hard_handovers_of_any_length_do_not_slow_leotcp_down() {
     // Section IV-D: outages of 20 to 200 ms every 5 s on a path of 50 ms; goodput over the next 50 RTTs.
     let after = |scheme: &str, down: u64| {
         let path = trace(&[(5 * SECOND - down, 25 * MS, 100, true), (down, 25 * MS, 100, false)]);
-        let scenario = json!({
-            "duration_s": 60.0,
-            "links": {"b": {"trace": "path", "queue": {"bdp": 1.0}}},
-            "flows": [{"scheme": scheme, "route": ["b"]}],
-        });
-        let traces = TraceSet::from([("path".to_owned(), path)]);
-        let log = run_many(vec![simulation(&scenario, &traces, 500 * MS)], 1).remove(0);
+        let log = run_over(path, &traced(json!({"bdp": 1.0}), 60.0, &[scheme]), 500 * MS);
         (5..60).step_by(5).map(|at| goodput(&log, 0, f64::from(at), f64::from(at) + 2.5)).sum::<f64>() / 11.0
     };
     for down in [20 * MS, 200 * MS] {
@@ -118,14 +102,8 @@ fn newcomers_take_their_share_from_fifty_flows_at_once_without_a_loss() {
     assert_eq!(log.flows.iter().map(|flow| flow.lost_packets).sum::<u64>(), 0);
     // "The average RTT of the first 50 flows, measured over 100 RTTs at the start of the simulation, is 113.50 ms"
     let series = &log.flow_series;
-    let early: Vec<f64> = series
-        .rtt_ms
-        .iter()
-        .zip(&series.time_s)
-        .filter(|(_, time)| **time <= 10.0)
-        .map(|(&rtt, _)| rtt)
-        .collect();
-    let mean = early.iter().sum::<f64>() / early.len() as f64;
+    let early = series.rtt_ms.iter().zip(&series.time_s).filter(|(_, time)| **time <= 10.0);
+    let mean = mean(&early.map(|(&rtt, _)| rtt).collect::<Vec<_>>());
     assert!((100.0..114.0).contains(&mean), "{mean} ms");
 }
 
@@ -147,10 +125,7 @@ fn flows_that_are_rerouted_share_the_new_path_fairly_and_with_short_queues() {
     // 100 RTTs after each change.
     for (from, to, share) in [(20.0, 25.0, 24.1), (40.0, 45.0, 48.2)] {
         let goodputs = [0, 1, 2, 3].map(|number| goodput(&log, number, from, to));
-        let sum: f64 = goodputs.iter().sum();
-        let squares: f64 = goodputs.iter().map(|goodput| goodput * goodput).sum();
-        assert!(sum * sum / (4.0 * squares) > 0.97, "Jain's index of {goodputs:?}");
-        assert!(sum > 0.85 * 4.0 * share, "{goodputs:?}");
+        assert!(jain(&goodputs) > 0.97 && mean(&goodputs) > 0.85 * share, "{goodputs:?}");
     }
     assert!(log.flows.iter().all(|flow| flow.delay_inflation < 1.1), "{:?}", log.flows);
 }
@@ -161,13 +136,7 @@ fn frames_of_capacity_are_not_taken_for_the_bandwidth_of_the_link() {
     // "bw, Bandwidth of the outgoing link". With the rate within a frame, utilization would seem low and the
     // window would grow without limit.
     let path = trace(&[(9 * MS, 12 * MS, 0, true), (3 * MS, 12 * MS, 200, true)]);
-    let scenario = json!({
-        "duration_s": 30.0,
-        "links": {"b": {"trace": "path", "queue": {"packets": 500}}},
-        "flows": [{"scheme": "leotcp", "route": ["b"]}],
-    });
-    let traces = TraceSet::from([("path".to_owned(), path)]);
-    let log = run_many(vec![simulation(&scenario, &traces, 500 * MS)], 1).remove(0);
+    let log = run_over(path, &traced(json!({"packets": 500}), 30.0, &["leotcp"]), 500 * MS);
     let flow = &log.flows[0];
     assert!(flow.normalized_goodput > 0.65 && flow.delay_inflation < 1.5, "{flow:?}");
     assert_eq!(flow.lost_packets, 0, "{flow:?}");

@@ -1,24 +1,13 @@
 //! The scheme `oracle`: all of the capacity, no queue, no loss, on any path.
 
 use leo_link::{Event, OneWay, PathTrace, Row, Stretch};
-use leo_sim::{RunLog, TraceSet};
-use serde_json::{Value, json};
-use std::sync::Arc;
+use leo_sim::RunLog;
+use serde_json::json;
 
-use crate::support::{MS, SECOND, assert_conserved, dumbbell, run, run_many, simulation, trace};
+use crate::support::{MS, SECOND, assert_conserved, dumbbell, run, run_over, trace, traced};
 
-fn over(path: Arc<PathTrace>, duration_s: f64, flows: Value) -> RunLog {
-    let scenario = json!({
-        "duration_s": duration_s,
-        "links": {"b": {"trace": "path", "queue": {"bdp": 1.0}}},
-        "flows": flows,
-    });
-    let traces = TraceSet::from([("path".to_owned(), path)]);
-    run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0)
-}
-
-fn alone(path: Arc<PathTrace>) -> RunLog {
-    over(path, 20.0, json!([{"scheme": "oracle", "route": ["b"]}]))
+fn alone(path: PathTrace) -> RunLog {
+    run_over(path, &traced(json!({"bdp": 1.0}), 20.0, &["oracle"]), 100 * MS)
 }
 
 fn longest_queue(log: &RunLog) -> u32 {
@@ -62,8 +51,7 @@ fn a_handover_that_drops_what_is_on_a_stretch_finds_it_empty() {
     };
     let stretch = Stretch { from_us: 4_000, to_us: 15_000 };
     let rows = vec![row(0, 20 * MS, Event::None), row(SECOND, 18 * MS, Event::SoftHandover(stretch))];
-    let path = PathTrace { rows, period_ns: 2 * SECOND, ..PathTrace::default() };
-    let log = alone(Arc::new(path));
+    let log = alone(PathTrace { rows, period_ns: 2 * SECOND, ..PathTrace::default() });
     assert_eq!((log.flows[0].lost_packets, log.links[0].lost_packets), (0, 0));
     // The capacity of the 11 ms before each of the handovers is out of reach.
     assert!((log.flows[0].normalized_goodput - (1.0 - 0.011 / 2.0)).abs() < 2e-3, "{:?}", log.flows[0]);

@@ -1,28 +1,23 @@
 //! Response functions: mean window of loss-based schemes under random loss.
 
-use crate::support::run;
+use crate::support::{dumbbell, run};
 use serde_json::json;
 
-/// Mean packets per round trip of one flow that only random loss limits.
-fn mean_window(scheme: &str, rtt_s: f64, loss: f64, duration_s: f64) -> f64 {
-    let scenario = json!({
-        "duration_s": duration_s,
-        "links": {"b": {
-            "rate_mbps": 2000, "delay_ms": rtt_s * 500.0, "loss": loss, "queue": {"packets": 100_000},
-        }},
-        "flows": [{"scheme": scheme, "route": ["b"]}],
-    });
-    let log = run(&scenario, 0);
-    assert_eq!(log.links[0].dropped_packets, 0, "the link is never full");
-    log.links[0].delivered_packets as f64 * rtt_s / duration_s
-}
-
-fn assert_near(measured: f64, expected: f64, setting: &str) {
-    let ratio = measured / expected;
-    assert!(
-        (ratio - 1.0).abs() < 0.15,
-        "{setting}: {measured:.1} packets, {expected:.1} expected ({ratio:.3})"
-    );
+/// For each RTT, loss rate and duration, assert that one flow that only random loss limits has the `expected` mean packets
+/// per round trip.
+fn assert_windows(scheme: &str, cases: &[(f64, f64, f64)], expected: impl Fn(f64, f64) -> f64) {
+    for &(rtt_s, loss, duration_s) in cases {
+        let mut scenario = dumbbell(2000.0, rtt_s * 500.0, duration_s, &[scheme]);
+        scenario["links"]["b"]["loss"] = json!(loss);
+        scenario["links"]["b"]["queue"] = json!({"packets": 100_000});
+        let log = run(&scenario, 0);
+        assert_eq!(log.links[0].dropped_packets, 0, "the link is never full");
+        let measured = log.links[0].delivered_packets as f64 * rtt_s / duration_s;
+        let expected = expected(rtt_s, loss);
+        let setting = format!("RTT {rtt_s} s, p = {loss}");
+        let near = (measured / expected - 1.0).abs() < 0.15;
+        assert!(near, "{setting}: {measured:.1} packets, {expected:.1} expected");
+    }
 }
 
 #[test]
@@ -31,34 +26,21 @@ fn renos_window_is_1_31_over_the_square_root_of_the_loss_rate() {
     // √p for independent losses. Mathis, Semke, Mahdavi and Ott (CCR 27(3), 1997): √(3/2) = 1.22 for periodic
     // ones. As in Linux, Reno counts packets, not ACKs, so delayed ACKs do not slow it down.
     let cases = [
-        (0.05, 1e-2_f64, 400.0),
+        (0.05, 1e-2, 400.0),
         (0.05, 1e-3, 1_000.0),
         (0.05, 1e-4, 2_000.0),
         (0.2, 1e-3, 2_000.0),
         (0.2, 3e-4, 3_000.0),
     ];
-    for (rtt_s, loss, duration_s) in cases {
-        let expected = 1.3098 / loss.sqrt();
-        assert_near(
-            mean_window("reno", rtt_s, loss, duration_s),
-            expected,
-            &format!("RTT {rtt_s} s, p = {loss}"),
-        );
-    }
+    assert_windows("reno", &cases, |_, loss| 1.3098 / loss.sqrt());
 }
 
 #[test]
 fn cubics_window_follows_its_response_function_where_it_is_cubic() {
     // RFC 9438 §5.1, equation 6: AVG_W = (C · (3 + β) / (4 · (1 - β)))^(1/4) · RTT^(3/4) / p^(3/4), for periodic losses.
     let constant = (0.4 * 3.7 / (4.0 * 0.3_f64)).powf(0.25);
-    for (rtt_s, loss, duration_s) in [(0.2, 1e-3_f64, 2_000.0), (0.2, 3e-4, 3_000.0), (0.2, 1e-4, 4_000.0)] {
-        let expected = constant * (rtt_s / loss).powf(0.75);
-        assert_near(
-            mean_window("cubic", rtt_s, loss, duration_s),
-            expected,
-            &format!("RTT {rtt_s} s, p = {loss}"),
-        );
-    }
+    let cases = [(0.2, 1e-3, 2_000.0), (0.2, 3e-4, 3_000.0), (0.2, 1e-4, 4_000.0)];
+    assert_windows("cubic", &cases, |rtt_s, loss| constant * (rtt_s / loss).powf(0.75));
 }
 
 /// CUBIC as equations: RFC 9438 §4.2 (window over time), §4.3 (Reno-friendly region), §4.6 (β), §4.7 (fast
@@ -107,12 +89,5 @@ fn cubic_is_what_its_equations_say_in_both_its_regions() {
         (0.2, 1e-3, 2_000.0),
         (0.2, 1e-4, 4_000.0),
     ];
-    for (rtt_s, loss, duration_s) in cases {
-        let expected = cubic_by_its_equations(rtt_s, loss);
-        assert_near(
-            mean_window("cubic", rtt_s, loss, duration_s),
-            expected,
-            &format!("RTT {rtt_s} s, p = {loss}"),
-        );
-    }
+    assert_windows("cubic", &cases, cubic_by_its_equations);
 }

@@ -1,9 +1,7 @@
 //! Effects of a narrow, busy or lossy reverse path (RFC 3449), and backward flows.
 
-use std::sync::Arc;
-
-use crate::support::{MS, PACKET_BITS, assert_conserved, dumbbell, run, run_many, simulation, trace};
-use leo_sim::{RunLog, TraceSet};
+use crate::support::{MS, PACKET_BITS, assert_conserved, dumbbell, refusal, run, run_over, trace, traced};
+use leo_sim::RunLog;
 use serde_json::{Value, json};
 
 const ACK_BITS: f64 = 52.0 * 8.0;
@@ -115,19 +113,13 @@ fn data_of_a_backward_flow_crosses_the_reverse_links_from_the_routes_end_to_its_
 
 #[test]
 fn with_a_trace_the_way_back_has_the_traces_downlink_unless_a_rate_is_given() {
-    let mut path = Arc::unwrap_or_clone(trace(&[(1_000 * MS, 20 * MS, 40, true)]));
+    let mut path = trace(&[(1_000 * MS, 20 * MS, 40, true)]);
     path.rows[0].down.rate_bps = 8_000_000;
-    let traces = TraceSet::from([("path".to_owned(), Arc::new(path))]);
     let capacity = |reverse: Value| {
-        let scenario = json!({
-            "duration_s": 2.0,
-            "links": {"b": {"trace": "path", "reverse": reverse}},
-            "flows": [
-                {"scheme": "cubic", "route": ["b"], "direction": "backward"},
-                {"scheme": "cubic", "route": ["b"]},
-            ],
-        });
-        let log = run_many(vec![simulation(&scenario, &traces, 0)], 1).remove(0);
+        let mut scenario = traced(json!({}), 2.0, &["cubic", "cubic"]);
+        scenario["links"]["b"]["reverse"] = reverse;
+        scenario["flows"][0]["direction"] = json!("backward");
+        let log = run_over(path.clone(), &scenario, 0);
         assert_conserved(&log);
         [0, 1].map(|flow: usize| log.flows[flow].capacity_mbps.round())
     };
@@ -148,43 +140,31 @@ fn leotcp_steers_backward_flows_by_the_telemetry_of_the_reverse_links() {
 
 #[test]
 fn the_rules_of_the_way_back_are_named() {
-    let error = |link: &str, direction: &str| {
-        let text = format!(
-            r#"{{"duration_s": 1, "links": {{"a": {{"rate_mbps": 9, "delay_ms": 1, {link}}}, "b": {{"rate_mbps": 9, "delay_ms": 1}}}},
-                "flows": [{{"scheme": "cubic", "route": ["a"], "direction": "{direction}"}}],
-                "events": [{{"at_s": 0.5, "reroute": {{"flows": [0], "route": ["b"]}}}}]}}"#
-        );
-        leo_sim::Scenario::from_json(&text).expect_err("a rule is broken").to_string()
+    let error = |direction: &str, reverse: Value| {
+        refusal(&json!({
+            "duration_s": 1,
+            "links": {
+                "a": {"rate_mbps": 9, "delay_ms": 1, "reverse": reverse}, "b": {"rate_mbps": 9, "delay_ms": 1},
+            },
+            "flows": [{"scheme": "cubic", "route": ["a"], "direction": direction}],
+            "events": [{"at_s": 0.5, "reroute": {"flows": [0], "route": ["b"]}}],
+        }))
     };
-    let cases = [
-        (r#""reverse": {}"#, "forward", "scenario: links.a.reverse: a link without a trace needs rate_mbps"),
+    for (reverse, expected) in [
+        (json!({}), ": a link without a trace needs rate_mbps"),
+        (json!({"rate_mbps": -1}), ".rate_mbps: must be a number above 1e-6 and below 10,000,000"),
+        (json!({"rate_mbps": 1, "loss": 2}), ".loss: must be a number from 0 to 1"),
         (
-            r#""reverse": {"rate_mbps": -1}"#,
-            "forward",
-            "scenario: links.a.reverse.rate_mbps: must be a number above 1e-6 and below 10,000,000",
+            json!({"rate_mbps": 1, "queue": {"packets": 0}}),
+            ".queue.packets: must be a whole number at least 1 and below 2^64",
         ),
-        (
-            r#""reverse": {"rate_mbps": 1, "loss": 2}"#,
-            "forward",
-            "scenario: links.a.reverse.loss: must be a number from 0 to 1",
-        ),
-        (
-            r#""reverse": {"rate_mbps": 1, "queue": {"packets": 0}}"#,
-            "forward",
-            "scenario: links.a.reverse.queue.packets: must be a whole number at least 1 and below 2^64",
-        ),
-        (
-            r#""loss": 0"#,
-            "backward",
-            "scenario: flows.0.direction: a backward flow needs a link that has reverse",
-        ),
-        (
-            r#""reverse": {"rate_mbps": 1}"#,
-            "backward",
-            "scenario: events.0.reroute.route: a backward flow needs a link that has reverse",
-        ),
-    ];
-    for (link, direction, expected) in cases {
-        assert_eq!(error(link, direction), expected);
+    ] {
+        assert_eq!(error("forward", reverse), format!("scenario: links.a.reverse{expected}"));
+    }
+    for (reverse, field) in
+        [(json!(null), "flows.0.direction"), (json!({"rate_mbps": 1}), "events.0.reroute.route")]
+    {
+        let expected = format!("scenario: {field}: a backward flow needs a link that has reverse");
+        assert_eq!(error("backward", reverse), expected);
     }
 }

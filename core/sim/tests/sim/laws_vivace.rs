@@ -1,30 +1,20 @@
 //! Vivace's behavior: its paper (Dong et al., NSDI 2018) and the LEO paper's findings.
 
-use crate::support::{MS, dumbbell, run, run_many, simulation, trace};
-use leo_sim::{RunLog, TraceSet};
+use crate::support::{MS, dumbbell, goodput, mean, run, run_over, trace, traced};
 use serde_json::{Value, json};
 
 /// Payload rate of 100 Mbit/s, in Mbit/s.
 const FULL_MBPS: f64 = 100.0 * 1_448.0 / 1_500.0;
 const VARIANTS: [&str; 3] = ["vivace", "vivace-proteus", "vivace-kernel"];
 
-/// Mean goodput of a flow over a range of seconds, with one row per second.
-fn goodput(log: &RunLog, flow: u32, seconds: std::ops::Range<usize>) -> f64 {
-    let series = &log.flow_series;
-    let rows = series.goodput_mbps.iter().zip(&series.flow).filter(|row| *row.1 == flow).map(|row| *row.0);
-    let length = seconds.len() as f64;
-    rows.skip(seconds.start).take(seconds.len()).sum::<f64>() / length
-}
-
 #[test]
 fn vivace_alone_fills_the_link_within_seconds_and_keeps_the_queue_empty() {
     // Theorem 2: with b ≥ t·n^(2−t)·C^(t−1) "the latency in the unique stable configuration is the base RTT".
     for scheme in VARIANTS {
         let log = run(&dumbbell(100.0, 25.0, 60.0, &[scheme]), 1_000 * MS);
-        let mean = goodput(&log, 0, 8..60) / FULL_MBPS;
-        assert!((0.9..1.0).contains(&mean), "{scheme}: {mean}");
-        let rtts = &log.flow_series.rtt_ms[8..];
-        let rtt = rtts.iter().sum::<f64>() / rtts.len() as f64;
+        let share = goodput(&log, 0, 8.0, 60.0) / FULL_MBPS;
+        assert!((0.9..1.0).contains(&share), "{scheme}: {share}");
+        let rtt = mean(&log.flow_series.rtt_ms[8..]);
         assert!(rtt < 54.0, "{scheme}: {rtt} ms");
         assert!(log.flows[0].loss_rate < 0.005, "{scheme}: {:?}", log.flows[0]);
     }
@@ -40,13 +30,12 @@ fn flows_of_equal_rtt_converge_to_equal_rates() {
                 let mut scenario = dumbbell(100.0, 25.0, 120.0, &[scheme, scheme]);
                 scenario["seed"] = json!(seed);
                 let log = run(&scenario, 1_000 * MS);
-                let (first, second) = (goodput(&log, 0, 60..120), goodput(&log, 1, 60..120));
+                let (first, second) = (goodput(&log, 0, 60.0, 120.0), goodput(&log, 1, 60.0, 120.0));
                 assert!(first + second > 0.9 * FULL_MBPS, "{scheme}: {first} {second}");
                 first.min(second) / first.max(second)
             })
             .collect();
-        let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
-        assert!(mean >= least, "{scheme}: {mean} {ratios:?}");
+        assert!(mean(&ratios) >= least, "{scheme}: {} {ratios:?}", mean(&ratios));
     }
 }
 
@@ -80,19 +69,17 @@ const RUNS: u32 = 6;
 /// which joins after 500. Returns the ratio of lower to higher goodput and both goodputs over the last 500
 /// RTTs, as means over runs.
 fn unequal_rtts(scheme: &str, rtt_ms: f64, burst_bytes: u32, queue: &Value) -> (f64, [f64; 2]) {
-    let seconds = (2.0 * rtt_ms) as usize;
+    let seconds = 2.0 * rtt_ms;
     let (mut ratio, mut goodputs) = (0.0, [0.0; 2]);
     for seed in 0..RUNS {
-        let mut scenario = dumbbell(100.0, 10.0, seconds as f64, &[scheme, scheme]);
+        let mut scenario = dumbbell(100.0, 10.0, seconds, &[scheme, scheme]);
         scenario["seed"] = json!(seed);
         scenario["flows"][1]["extra_delay_ms"] = json!((rtt_ms - 20.0) / 2.0);
-        scenario["flows"][1]["start_s"] = json!(seconds / 4);
+        scenario["flows"][1]["start_s"] = json!(seconds / 4.0);
         scenario["links"]["b"]["burst_bytes"] = json!(burst_bytes);
         scenario["links"]["b"]["queue"] = queue.clone();
         let log = run(&scenario, 1_000 * MS);
-        let tail = seconds * 3 / 4..seconds;
-        let joined = tail.start - seconds / 4..tail.end - seconds / 4;
-        let of = [goodput(&log, 0, tail), goodput(&log, 1, joined)];
+        let of = [0, 1].map(|flow| goodput(&log, flow, 0.75 * seconds, seconds));
         ratio += of[0].min(of[1]) / of[0].max(of[1]) / f64::from(RUNS);
         goodputs = [0, 1].map(|flow| goodputs[flow] + of[flow] / f64::from(RUNS));
     }
@@ -132,14 +119,9 @@ fn it_is_the_token_bucket_that_does_this_for_on_an_exact_link_neither_flow_domin
 /// Goodput in Mbit/s, one row per `series_ms`, over two path parts (delay in ms, Mbit/s) of 60 s each.
 fn after_a_change(scheme: &str, parts: [(u64, u64); 2], series_ms: u64, seed: u64) -> Vec<f64> {
     let parts = parts.map(|(delay_ms, mbps)| (60_000 * MS, delay_ms * MS, mbps, true));
-    let scenario = json!({
-        "duration_s": 120.0,
-        "seed": seed,
-        "links": {"b": {"trace": "path", "queue": {"packets": 800}}},
-        "flows": [{"scheme": scheme, "route": ["b"]}],
-    });
-    let traces = TraceSet::from([("path".to_owned(), trace(&parts))]);
-    let log = run_many(vec![simulation(&scenario, &traces, series_ms * MS)], 1).remove(0);
+    let mut scenario = traced(json!({"packets": 800}), 120.0, &[scheme]);
+    scenario["seed"] = json!(seed);
+    let log = run_over(trace(&parts), &scenario, series_ms * MS);
     log.flow_series.goodput_mbps[(60_000 / series_ms) as usize..].to_vec()
 }
 
@@ -166,9 +148,8 @@ fn a_base_rtt_that_grows_costs_a_second_or_two_for_no_minimum_is_remembered() {
     // for 10 s (the LEO paper, section IV-A).
     for scheme in VARIANTS {
         let goodputs = after_a_change(scheme, [(10, 100), (90, 100)], 1_000, 1);
-        let mean = goodputs[3..13].iter().sum::<f64>() / 10.0;
-        assert!(mean > 80.0, "{scheme}: {goodputs:?}");
+        assert!(mean(&goodputs[3..13]) > 80.0, "{scheme}: {goodputs:?}");
     }
     let goodputs = after_a_change("bbr3", [(10, 100), (90, 100)], 1_000, 1);
-    assert!(goodputs[3..8].iter().sum::<f64>() / 5.0 < 50.0, "{goodputs:?}");
+    assert!(mean(&goodputs[3..8]) < 50.0, "{goodputs:?}");
 }

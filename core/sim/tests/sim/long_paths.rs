@@ -1,7 +1,6 @@
 //! Flows whose first RTT is longer than RFC 6298's first timeout of a second.
 
-use crate::support::{MS, SECOND, assert_conserved, dumbbell, run, run_many, simulation, trace};
-use leo_sim::TraceSet;
+use crate::support::{MS, SECOND, assert_conserved, dumbbell, run, run_over, trace, traced};
 use serde_json::{Value, json};
 
 /// Assert that the flow was never timed out and lost nothing.
@@ -69,13 +68,10 @@ fn flows_that_join_a_geo_path_behind_a_full_queue_are_not_timed_out() {
 fn a_first_flight_that_is_lost_on_a_short_path_is_sent_again_after_a_second() {
     // All links of the trace are down for the first 100 ms, and drop what arrives.
     let outage = trace(&[(100 * MS, 100 * MS, 20, false), (60 * SECOND, 100 * MS, 20, true)]);
-    let scenario = json!({
-        "duration_s": 3.0,
-        "links": {"b": {"trace": "path", "outage": "drop"}},
-        "flows": [{"scheme": "cubic", "route": ["b"], "transfer_bytes": 1_448}],
-    });
-    let traces = TraceSet::from([("path".to_owned(), outage)]);
-    let log = run_many(vec![simulation(&scenario, &traces, 0)], 1).remove(0);
+    let mut scenario = traced(json!({}), 3.0, &["cubic"]);
+    scenario["links"]["b"]["outage"] = json!("drop");
+    scenario["flows"][0]["transfer_bytes"] = json!(1_448);
+    let log = run_over(outage, &scenario, 0);
     let flow = &log.flows[0];
     assert_eq!(flow.rtos, 1);
     assert!(flow.completion_s.is_some_and(|time| (1.2..1.21).contains(&time)), "{flow:?}");

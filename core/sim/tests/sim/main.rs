@@ -3,6 +3,7 @@
 mod agents;
 mod announcements;
 mod applications;
+mod arrays;
 mod batches;
 mod handshake;
 mod interruption;

@@ -1,6 +1,9 @@
 //! Properties of all scenarios: conservation, causality, bounds and determinism.
 
-use crate::support::{MS, PACKET_BITS, assert_conserved, run_many, simulation, text, trace};
+use crate::support::{
+    MS, PACKET_BITS, assert_conserved, dumbbell, run, run_many, run_over, simulation, text, trace, traced,
+    traces,
+};
 use leo_sim::{FlowSeries, LinkSeries, RUN_ON, RunLog, TraceSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -155,7 +158,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
                 "flows": flows,
                 "events": events,
             });
-            (scenario, TraceSet::from([("path".to_owned(), trace(&parts))]))
+            (scenario, traces(trace(&parts)))
         })
 }
 
@@ -284,13 +287,10 @@ proptest! {
         bdp in 0.1_f64..4.0,
         seed in any::<u64>(),
     ) {
-        let scenario = json!({
-            "duration_s": 8.0,
-            "seed": seed,
-            "links": {"b": {"rate_mbps": rate, "delay_ms": delay, "queue": {"bdp": bdp}}},
-            "flows": [{"scheme": scheme, "route": ["b"]}],
-        });
-        let log = crate::support::run(&scenario, 0);
+        let mut scenario = dumbbell(rate, delay, 8.0, &[scheme]);
+        scenario["seed"] = json!(seed);
+        scenario["links"]["b"]["queue"] = json!({"bdp": bdp});
+        let log = run(&scenario, 0);
         let flow = &log.flows[0];
         let packet_ms = PACKET_BITS / (rate * 1e3);
         let queue_ms = (bdp * 2.0 * delay / packet_ms).round().max(1.0) * packet_ms;
@@ -308,16 +308,12 @@ proptest! {
 fn a_flow_shorter_than_the_hosts_jitter_starts_before_it_stops() {
     // Starts have up to 1 ms of jitter; this flow lives for 10 µs.
     for seed in 0..50 {
-        let scenario = json!({
-            "duration_s": 1.0,
-            "seed": seed,
-            "links": {"b": {"rate_mbps": 10, "delay_ms": 5}},
-            "flows": [
-                {"scheme": "cubic", "route": ["b"], "start_s": 0.5, "stop_s": 0.50001},
-                {"scheme": "cubic", "route": ["b"], "start_s": 0.9999},
-            ],
-        });
-        let log = crate::support::run(&scenario, 0);
+        let mut scenario = dumbbell(10.0, 5.0, 1.0, &["cubic", "cubic"]);
+        scenario["seed"] = json!(seed);
+        scenario["flows"][0]["start_s"] = json!(0.5);
+        scenario["flows"][0]["stop_s"] = json!(0.50001);
+        scenario["flows"][1]["start_s"] = json!(0.9999);
+        let log = run(&scenario, 0);
         assert_conserved(&log);
         for flow in &log.flows {
             assert!(flow.start_s < flow.stop_s, "{flow:?}");
@@ -333,7 +329,7 @@ fn packets_of_a_flow_that_stopped_still_leave_the_links() {
         "links": {"a": {"rate_mbps": 50, "delay_ms": 20}, "b": {"rate_mbps": 10, "delay_ms": 20}},
         "flows": [{"scheme": "cubic", "route": ["a", "b"], "stop_s": 2.0}],
     });
-    let log = crate::support::run(&scenario, 0);
+    let log = run(&scenario, 0);
     for link in &log.links {
         assert_eq!((link.queued_packets, link.in_flight_packets), (0, 0), "{link:?}");
         assert_eq!(link.offered_packets, link.delivered_packets + link.dropped_packets);
@@ -348,15 +344,12 @@ fn packets_of_a_flow_that_stopped_still_leave_the_links() {
 
 #[test]
 fn what_was_measured_of_a_flow_outlives_the_memory_that_it_gives_back() {
-    let run = |duration_s: f64| {
-        let scenario = json!({
-            "duration_s": duration_s,
-            "links": {"b": {"rate_mbps": 20, "delay_ms": 20}},
-            "flows": [{"scheme": "cubic", "route": ["b"], "stop_s": 2.0}],
-        });
-        crate::support::run(&scenario, 0).flows.remove(0)
+    let flow = |duration_s: f64| {
+        let mut scenario = dumbbell(20.0, 20.0, duration_s, &["cubic"]);
+        scenario["flows"][0]["stop_s"] = json!(2.0);
+        run(&scenario, 0).flows.remove(0)
     };
-    let (ended, cut) = (run(4.0), run(2.0));
+    let (ended, cut) = (flow(4.0), flow(2.0));
     assert!(ended.rtt_p95_ms > ended.rtt_mean_ms, "{ended:?}");
     assert_eq!(format!("{ended:?}"), format!("{cut:?}"));
 }
@@ -364,12 +357,9 @@ fn what_was_measured_of_a_flow_outlives_the_memory_that_it_gives_back() {
 #[test]
 fn count_stands_for_as_many_equal_flows() {
     let flows = |flows: Value| {
-        let scenario = json!({
-            "duration_s": 3.0,
-            "links": {"b": {"rate_mbps": 30, "delay_ms": 20}},
-            "flows": flows,
-        });
-        text(&crate::support::run(&scenario, 100 * MS))
+        let mut scenario = dumbbell(30.0, 20.0, 3.0, &[]);
+        scenario["flows"] = flows;
+        text(&run(&scenario, 100 * MS))
     };
     let flow = json!({"scheme": "reno", "route": ["b"], "start_s": 0.5});
     assert_eq!(
@@ -380,7 +370,7 @@ fn count_stands_for_as_many_equal_flows() {
 
 #[test]
 fn the_series_has_a_row_for_each_interval_to_the_very_end() {
-    let log = crate::support::run(&crate::support::dumbbell(10.0, 10.0, 2.0, &["cubic"]), 500 * MS);
+    let log = run(&dumbbell(10.0, 10.0, 2.0, &["cubic"]), 500 * MS);
     assert_eq!(log.flow_series.time_s, [0.5, 1.0, 1.5, 2.0]);
     assert_eq!(log.link_series.time_s, [0.5, 1.0, 1.5, 2.0]);
     let goodput: f64 = log.flow_series.goodput_mbps.iter().sum::<f64>() / 4.0;
@@ -396,13 +386,9 @@ fn an_outage_across_the_wrap_stops_traffic_for_as_long_as_it_lasts() {
         (1_700 * MS, 20 * MS, 10, true),
         (100 * MS, 20 * MS, 10, false),
     ]);
-    let scenario = json!({
-        "duration_s": 8.0,
-        "links": {"b": {"trace": "path", "offset_s": 1.0, "queue": {"packets": 50}}},
-        "flows": [{"scheme": "cubic", "route": ["b"]}],
-    });
-    let traces = TraceSet::from([("path".to_owned(), path)]);
-    let log = run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0);
+    let mut scenario = traced(json!({"packets": 50}), 8.0, &["cubic"]);
+    scenario["links"]["b"]["offset_s"] = json!(1.0);
+    let log = run_over(path, &scenario, 100 * MS);
     assert_conserved(&log);
     let series = &log.link_series;
     for row in 0..series.time_s.len() {
@@ -422,20 +408,14 @@ fn an_outage_across_the_wrap_stops_traffic_for_as_long_as_it_lasts() {
 fn looking_at_a_run_does_not_change_it() {
     // Telemetry reports queues at the time when packets left them, not at the time of a query.
     for kind in ["droptail", "head_drop", "codel", "fq_pie", "cake", "dualpi2"] {
-        let scenario = json!({
-            "duration_s": 4.0,
-            "links": {"b": {"rate_mbps": 5.42, "delay_ms": 42.3, "queue": {"kind": kind, "bdp": 3.35}}},
-            "flows": [
-                {"scheme": "bbr", "route": ["b"], "count": 2},
-                {"scheme": "leotcp", "route": ["b"]},
-            ],
-        });
+        let mut scenario = dumbbell(5.42, 42.3, 4.0, &["bbr", "bbr", "leotcp"]);
+        scenario["links"]["b"]["queue"] = json!({"kind": kind, "bdp": 3.35});
         let mut steps = simulation(&scenario, &TraceSet::new(), 100 * MS);
         while !steps.is_finished() {
             steps.run_interval(RUN_ON).expect("nobody stops it");
             assert_sound(&steps.run_log());
         }
-        assert_eq!(text(&steps.run_log()), text(&crate::support::run(&scenario, 100 * MS)), "{kind}");
+        assert_eq!(text(&steps.run_log()), text(&run(&scenario, 100 * MS)), "{kind}");
     }
 }
 
@@ -464,7 +444,5 @@ fn an_rtt_is_compared_with_the_path_of_the_packet_that_was_acknowledged() {
             {"scheme": "bbr", "route": ["link0"], "start_s": 0.579_993_191_295_226_2},
         ],
     });
-    let mut steps = simulation(&scenario, &TraceSet::from([("path".to_owned(), path)]), 100 * MS);
-    steps.run(RUN_ON).expect("nobody stops it");
-    assert_conserved(&steps.run_log());
+    assert_conserved(&run_over(path, &scenario, 100 * MS));
 }

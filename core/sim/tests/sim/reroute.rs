@@ -1,7 +1,7 @@
 //! Flows that change their routes.
 
-use crate::support::{MS, run};
-use leo_sim::{RunLog, Scenario};
+use crate::support::{MS, assert_conserved, dumbbell, mean, refusal, run};
+use leo_sim::RunLog;
 use serde_json::json;
 
 /// Two paths of 20 and 50 ms base RTT with two flows each. The second pair moves to the first path and back,
@@ -21,8 +21,7 @@ fn mean_of_second_pair(log: &RunLog, column: &[f64], from_s: f64, to_s: f64) -> 
     let series = &log.flow_series;
     let rows = (0..series.time_s.len())
         .filter(|&row| series.flow[row] >= 2 && series.time_s[row] > from_s && series.time_s[row] <= to_s);
-    let values: Vec<f64> = rows.map(|row| column[row]).filter(|value| value.is_finite()).collect();
-    values.iter().sum::<f64>() / values.len() as f64
+    mean(&rows.map(|row| column[row]).filter(|value| value.is_finite()).collect::<Vec<_>>())
 }
 
 #[test]
@@ -45,15 +44,8 @@ fn a_pair_that_moves_to_a_busy_path_shares_it_and_grows_again_when_it_moves_back
 #[test]
 fn a_change_of_route_itself_loses_nothing() {
     let log = hotspot();
-    for link in &log.links {
-        assert_eq!(link.lost_packets, 0, "{}", link.link);
-        let stats = link;
-        let inside = link.queued_packets + link.in_flight_packets;
-        assert_eq!(
-            stats.offered_packets,
-            stats.delivered_packets + stats.dropped_packets + stats.lost_packets + inside
-        );
-    }
+    assert_conserved(&log);
+    assert!(log.links.iter().all(|link| link.lost_packets == 0), "{:?}", log.links);
     let sent: u64 = log.flows.iter().map(|flow| flow.sent_packets).sum();
     let offered: u64 = log.links.iter().map(|link| link.offered_packets).sum();
     assert_eq!(sent, offered);
@@ -73,15 +65,12 @@ fn the_bottleneck_of_a_rerouted_flow_is_the_one_it_had_at_the_time() {
 
 #[test]
 fn an_event_for_a_flow_or_link_that_is_not_there_is_refused() {
-    let text = |event: &str| {
-        format!(
-            r#"{{"duration_s": 1, "links": {{"a": {{"rate_mbps": 1, "delay_ms": 1}}}},
-                "flows": [{{"scheme": "cubic", "route": ["a"]}}], "events": [{event}]}}"#
-        )
+    let error = |flow: usize, link: &str| {
+        let mut scenario = dumbbell(1.0, 1.0, 1.0, &["cubic"]);
+        scenario["events"] = json!([{"at_s": 0.5, "reroute": {"flows": [flow], "route": [link]}}]);
+        refusal(&scenario)
     };
-    let error = |event| Scenario::from_json(&text(event)).expect_err("the event is wrong").to_string();
-    let flow = error(r#"{"at_s": 0.5, "reroute": {"flows": [1], "route": ["a"]}}"#);
-    assert_eq!(flow, "scenario: events.0.reroute.flows: there are only 1 flows");
-    let link = error(r#"{"at_s": 0.5, "reroute": {"flows": [0], "route": ["b"]}}"#);
-    assert_eq!(link, r#"scenario: events.0.reroute.route: no link is named "b" (there are: a)"#);
+    assert_eq!(error(1, "b"), "scenario: events.0.reroute.flows: there are only 1 flows");
+    let missing = r#"scenario: events.0.reroute.route: no link is named "c" (there are: b)"#;
+    assert_eq!(error(0, "c"), missing);
 }

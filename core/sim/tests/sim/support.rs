@@ -34,14 +34,30 @@ pub fn run(scenario: &Value, series: Nanos) -> RunLog {
     run_many(vec![simulation(scenario, &TraceSet::new(), series)], 1).remove(0)
 }
 
+/// Run a scenario whose links follow `path`, with a series row every `series`.
+pub fn run_over(path: PathTrace, scenario: &Value, series: Nanos) -> RunLog {
+    run_many(vec![simulation(scenario, &traces(path), series)], 1).remove(0)
+}
+
 /// A bottleneck of 1 BDP and flows of the given schemes that start together.
 pub fn dumbbell(rate_mbps: f64, delay_ms: f64, duration_s: f64, schemes: &[&str]) -> Value {
+    through(json!({"rate_mbps": rate_mbps, "delay_ms": delay_ms, "queue": {"bdp": 1.0}}), duration_s, schemes)
+}
+
+/// A bottleneck that follows the trace `path`, and flows of the given schemes that start together.
+pub fn traced(queue: Value, duration_s: f64, schemes: &[&str]) -> Value {
+    through(json!({"trace": "path", "queue": queue}), duration_s, schemes)
+}
+
+/// Flows of the given schemes that start together and share the link `b`.
+fn through(link: Value, duration_s: f64, schemes: &[&str]) -> Value {
     let flows: Vec<Value> = schemes.iter().map(|scheme| json!({"scheme": scheme, "route": ["b"]})).collect();
-    json!({
-        "duration_s": duration_s,
-        "links": {"b": {"rate_mbps": rate_mbps, "delay_ms": delay_ms, "queue": {"bdp": 1.0}}},
-        "flows": flows,
-    })
+    json!({"duration_s": duration_s, "links": {"b": link}, "flows": flows})
+}
+
+/// Return the error of a scenario that breaks a rule.
+pub fn refusal(scenario: &Value) -> String {
+    Scenario::from_json(&scenario.to_string()).expect_err("a rule is broken").to_string()
 }
 
 /// The scheme `policy` is a small network with fixed weights.
@@ -52,7 +68,7 @@ pub fn policies() -> PolicySet {
 }
 
 /// Build a trace from rows of duration, delay, rate in Mbit/s and connectivity.
-pub fn trace(parts: &[(Nanos, Nanos, u64, bool)]) -> Arc<PathTrace> {
+pub fn trace(parts: &[(Nanos, Nanos, u64, bool)]) -> PathTrace {
     let mut period_ns = 0;
     let mut rows = Vec::new();
     for &(duration, delay_ns, mbps, connected) in parts {
@@ -61,7 +77,35 @@ pub fn trace(parts: &[(Nanos, Nanos, u64, bool)]) -> Arc<PathTrace> {
         rows.push(Row { event, ..Row::alike(period_ns, way) });
         period_ns += duration;
     }
-    Arc::new(PathTrace { rows, period_ns, ..PathTrace::default() })
+    PathTrace { rows, period_ns, ..PathTrace::default() }
+}
+
+/// The set with `path` alone.
+pub fn traces(path: PathTrace) -> TraceSet {
+    TraceSet::from([("path".to_owned(), Arc::new(path))])
+}
+
+/// Mean goodput of `flow` in Mbit/s over the rows that close within `from_s..=to_s`, without the first time.
+pub fn goodput(log: &RunLog, flow: u32, from_s: f64, to_s: f64) -> f64 {
+    let series = &log.flow_series;
+    let rows = series.time_s.iter().zip(&series.flow).zip(&series.goodput_mbps);
+    let rows = rows.filter(|((time, number), _)| **number == flow && **time > from_s && **time <= to_s);
+    mean(&rows.map(|(_, &goodput)| goodput).collect::<Vec<_>>())
+}
+
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Goodput of each flow in Mbit/s.
+pub fn goodputs(log: &RunLog) -> Vec<f64> {
+    log.flows.iter().map(|flow| flow.goodput_mbps).collect()
+}
+
+/// Jain's index (Jain, Chiu and Hawe, DEC-TR-301, 1984).
+pub fn jain(goodputs: &[f64]) -> f64 {
+    let (sum, squares) = goodputs.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+    sum * sum / (goodputs.len() as f64 * squares)
 }
 
 /// Return a log as exact text; unlike `==`, it treats NaN as equal to itself.
@@ -72,13 +116,9 @@ pub fn text(log: &RunLog) -> String {
 /// Assert that every packet offered to a link is accounted for.
 pub fn assert_conserved(log: &RunLog) {
     for link in &log.links {
-        let stats = link;
-        let accounted = stats.delivered_packets
-            + stats.dropped_packets
-            + stats.lost_packets
-            + link.queued_packets
-            + link.in_flight_packets;
-        assert_eq!(stats.offered_packets, accounted, "{link:?}");
+        let gone = link.delivered_packets + link.dropped_packets + link.lost_packets;
+        let inside = link.queued_packets + link.in_flight_packets;
+        assert_eq!(link.offered_packets, gone + inside, "{link:?}");
     }
 }
 
@@ -100,13 +140,12 @@ pub fn digest(log: &RunLog) -> String {
         );
     }
     for link in &log.links {
-        let stats = link;
         text += &format!(
             "link: offered {} delivered {} dropped {} lost {} queued {} in flight {}\n",
-            stats.offered_packets,
-            stats.delivered_packets,
-            stats.dropped_packets,
-            stats.lost_packets,
+            link.offered_packets,
+            link.delivered_packets,
+            link.dropped_packets,
+            link.lost_packets,
             link.queued_packets,
             link.in_flight_packets
         );
@@ -114,7 +153,22 @@ pub fn digest(log: &RunLog) -> String {
     text
 }
 
-/// Digest 20 s of one flow over 20 Mbit/s, 40 ms and 1 BDP (67 packets).
-pub fn alone(scheme: &str) -> String {
-    digest(&run(&dumbbell(20.0, 20.0, 20.0, &[scheme]), SECOND))
+/// Digest 20 s of flows over 20 Mbit/s, 40 ms and 1 BDP (67 packets).
+pub fn together(schemes: &[&str]) -> String {
+    digest(&run(&dumbbell(20.0, 20.0, 20.0, schemes), SECOND))
+}
+
+/// Digest each scheme alone, as [`together`] does.
+pub fn alone<const N: usize>(schemes: [&str; N]) -> String {
+    schemes.map(|scheme| together(&[scheme])).join("\n")
+}
+
+/// [`alone`], with 1 % of random loss.
+pub fn with_loss<const N: usize>(schemes: [&str; N]) -> String {
+    let digest_of = |scheme| {
+        let mut scenario = dumbbell(20.0, 20.0, 20.0, &[scheme]);
+        scenario["links"]["b"]["loss"] = json!(0.01);
+        digest(&run(&scenario, SECOND))
+    };
+    schemes.map(digest_of).join("\n")
 }

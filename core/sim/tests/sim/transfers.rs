@@ -1,6 +1,6 @@
 //! Flows that end when all bytes have arrived.
 
-use crate::support::{MS, assert_conserved, dumbbell, run};
+use crate::support::{MS, assert_conserved, dumbbell, goodput, refusal, run};
 use serde_json::{Value, json};
 
 fn transfer(scheme: &str, bytes: u64) -> Value {
@@ -76,12 +76,8 @@ fn a_transfer_leaves_the_link_to_whoever_runs_on() {
     scenario["flows"][0]["transfer_bytes"] = json!(2_000_000);
     let log = run(&scenario, 1_000 * MS);
     assert!(log.flows[0].completion_s.is_some_and(|completion_s| completion_s < 5.0), "{:?}", log.flows[0]);
-    let series = &log.flow_series;
-    let rows = series.flow.iter().zip(&series.time_s).zip(&series.goodput_mbps);
-    let late: Vec<f64> =
-        rows.filter(|((flow, time), _)| **flow == 1 && **time > 10.0).map(|(_, rate)| *rate).collect();
-    let mean = late.iter().sum::<f64>() / late.len() as f64;
-    assert!(mean > 0.98 * 20.0 * 1448.0 / 1500.0, "{mean}");
+    let late = goodput(&log, 1, 10.0, 20.0);
+    assert!(late > 0.98 * 20.0 * 1448.0 / 1500.0, "{late}");
 }
 
 fn short_flows() -> Value {
@@ -126,7 +122,7 @@ fn contradictory_or_too_many_transfers_are_refused() {
     let error = |change: fn(&mut Value)| {
         let mut scenario = short_flows();
         change(&mut scenario["flows"][1]);
-        leo_sim::Scenario::from_json(&scenario.to_string()).expect_err("a rule is broken").to_string()
+        refusal(&scenario)
     };
     let both = error(|flow| flow["transfer_bytes"] = json!(1));
     assert_eq!(both, "scenario: flows.1: give at most one of transfer_bytes and arrivals");

@@ -1,8 +1,9 @@
 //! Batches that watch classic schemes: observations and rewards of an agent in their place.
 
-use crate::support::{MS, dumbbell, parse, policies, run_many, simulation};
-use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
-use leo_sim::{Batch, BatchSettings, PATH_FIELDS, RUN_ON, TraceSet, View};
+use crate::arrays::{Arrays, settings};
+use crate::support::{MS, dumbbell, parse};
+use leo_control::{AgentSpec, Reward};
+use leo_sim::Batch;
 use serde_json::json;
 
 const SPEC: AgentSpec = AgentSpec::SAGE;
@@ -30,55 +31,28 @@ fn run(
     configure: impl FnOnce(Batch) -> Batch,
     mut action: impl FnMut(&[Vec<Row>]) -> f32,
 ) -> Result<Watched, String> {
-    let settings = BatchSettings {
-        slots,
-        spec: SPEC,
-        reward: Reward::Sage,
-        interval: 10 * MS,
-        series_interval: 0,
-        threads: 1,
-        normalize_observations: false,
-        known_ranges: None,
-    };
-    let mut batch = configure(Batch::new(1, settings));
-    let (dim, fields) = (SPEC.observation_dim(), Report::FIELDS.len());
-    let (mut observations, mut rewards) = (vec![0.0; slots * dim], vec![0.0; slots]);
-    let (mut global_states, mut active) = (vec![0.0; GLOBAL_DIM], vec![false; slots]);
-    let (mut finished, mut reports, mut time_s) = ([false], vec![0.0; slots * fields], [0.0]);
-    let mut paths = vec![0.0; slots * PATH_FIELDS];
+    let batch = configure(Batch::new(1, settings(slots, SPEC, Reward::Sage, 10 * MS)));
+    let mut arrays = Arrays::new(batch);
+    arrays.reset(0, &parse(scenario))?;
     let mut rows = vec![Vec::new(); slots];
     loop {
-        let view = View {
-            observations: &mut observations,
-            rewards: &mut rewards,
-            global_states: &mut global_states,
-            active: &mut active,
-            finished: &mut finished,
-            reports: &mut reports,
-            paths: &mut paths,
-            time_s: &mut time_s,
-        };
-        if rows[0].is_empty() {
-            batch
-                .reset(0, &parse(scenario), &TraceSet::new(), &policies(), view, RUN_ON)
-                .map_err(|error| error.to_string())?;
-        } else {
-            batch.step(&vec![action(&rows); slots], view, RUN_ON).expect("nobody stops it");
-        }
         for (slot, rows) in rows.iter_mut().enumerate() {
-            let observation = observations[slot * dim..][..dim].to_vec();
-            rows.push((observation, rewards[slot], reports[slot * fields..][..fields].to_vec()));
+            let observation =
+                arrays.observations.chunks(SPEC.observation_dim()).nth(slot).expect("it has a slot");
+            rows.push((observation.to_vec(), arrays.rewards[slot], arrays.report(slot)));
         }
-        if finished[0] {
-            return Ok(Watched { batch, rows });
+        if arrays.finished[0] {
+            return Ok(Watched { batch: arrays.batch, rows });
         }
+        let action = action(&rows);
+        arrays.step(|_, _| action);
     }
 }
 
 #[test]
 fn a_scheme_that_is_watched_does_what_it_does_unwatched_whatever_the_actions() {
     let scenario = dumbbell(24.0, 20.0, 4.0, &["cubic"]);
-    let alone = run_many(vec![simulation(&scenario, &TraceSet::new(), 0)], 1).remove(0);
+    let alone = crate::support::run(&scenario, 0);
     for action in [0.0, 1.0] {
         let mut watched = watch(&scenario, 1, action).unwrap();
         assert_eq!(watched.batch.run_log(0).unwrap().flows, alone.flows);
