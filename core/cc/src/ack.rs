@@ -37,7 +37,6 @@ pub struct RateSample {
 
 impl RateSample {
     /// Packets per second times `unit`, e.g. the bytes of a segment.
-    #[must_use]
     pub fn per_second(&self, unit: u32) -> u64 {
         (u128::from(self.delivered) * u128::from(unit) * 1_000_000_000 / u128::from(self.interval.max(1)))
             as u64

@@ -65,7 +65,6 @@ pub enum Congestion {
 
 impl Congestion {
     /// Whether the retransmission timer expired.
-    #[must_use]
     pub const fn is_timeout(self) -> bool {
         matches!(self, Self::Timeout | Self::RepeatedTimeout)
     }

@@ -11,13 +11,11 @@ pub struct Scheme(pub(crate) Kind);
 
 impl Scheme {
     /// Return the classic scheme called `name`, with its usual parameters.
-    #[must_use]
     pub fn by_name(name: &str, context: &Context) -> Option<Self> {
         TABLE.iter().find(|row| row.name == name).map(|row| (row.new)(context))
     }
 
     /// Wrap a window that an agent steers.
-    #[must_use]
     pub const fn external(external: External) -> Self {
         Self(Kind::External(external))
     }

@@ -231,7 +231,6 @@ schemes! { $
 }
 
 /// Return the announcement that the scheme called `name` uses, if any.
-#[must_use]
 pub fn announced_to(name: &str) -> Option<Announcement> {
     TABLE.iter().find(|row| row.name == name)?.hears
 }

@@ -26,7 +26,6 @@ impl Judgement {
     }
 
     /// The reward of one flow: its own where the reward is one of single flows, else the one that all share.
-    #[must_use]
     pub fn of(&self, flow: Option<&FlowState>) -> f32 {
         if self.reward.is_of_flow() {
             self.reward.evaluate(&self.world, flow.into_iter())

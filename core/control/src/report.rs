@@ -97,7 +97,6 @@ impl Report {
 
     /// Read the fields in the order of [`Report::FIELDS`]. Truncates fractions; negative numbers become 0.
     /// Panics if `fields` is not `FIELDS.len()` long.
-    #[must_use]
     pub fn read_f64(fields: &[f64]) -> Self {
         assert_eq!(fields.len(), Self::FIELDS.len(), "fields of a report");
         let mut fields = fields.iter().copied();

@@ -21,7 +21,6 @@ impl Codepoint {
 
     /// Return the codepoint in the low bits of a header's byte.
     #[inline]
-    #[must_use]
     pub const fn of(byte: u8) -> Self {
         match byte & Self::MASK {
             0b00 => Self::NotEct,
@@ -33,7 +32,6 @@ impl Codepoint {
 
     /// Return whether a queue may mark the packet instead of dropping it (RFC 3168 §5).
     #[inline]
-    #[must_use]
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }
@@ -41,7 +39,6 @@ impl Codepoint {
     /// Return whether the packet belongs into the L4S queue. RFC 9331 §5.1: a node "MUST classify arriving
     /// ECT(1) packets for L4S treatment" and CE packets as well.
     #[inline]
-    #[must_use]
     pub const fn is_l4s(self) -> bool {
         matches!(self, Self::Ect1 | Self::Ce)
     }

@@ -31,7 +31,6 @@ pub struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     /// Count from 0.
-    #[must_use]
     pub const fn new(stop: Stop<'a>) -> Self {
         Self { stop, remaining: STRIDE }
     }

@@ -14,19 +14,16 @@ pub struct Jitter {
 
 impl Jitter {
     /// Create jitter below `bound`; with 0, nothing is drawn from the generator.
-    #[must_use]
     pub fn new(bound: Nanos, seed: u64) -> Self {
         Self { bound, random: Pcg64Mcg::seed_from_u64(seed) }
     }
 
     /// Create a jitter that is always zero.
-    #[must_use]
     pub fn none() -> Self {
         Self::new(0, 0)
     }
 
     /// Return whether there is any jitter.
-    #[must_use]
     pub const fn happens(&self) -> bool {
         self.bound > 0
     }

@@ -130,7 +130,6 @@ impl<P: Packet> Link<P> {
     ///
     /// # Panics
     /// If the schedule never carries a packet (`Schedule::ever_carries`).
-    #[must_use]
     pub fn new(schedule: Schedule, limit: DropTail, loss: Loss, jitter: Jitter) -> Self {
         assert!(schedule.ever_carries(), "a link needs capacity at some time");
         let only_delays = schedule.only_delay().filter(|_| limit == DropTail::INFINITE && !loss.happens());
@@ -213,19 +212,16 @@ impl<P: Packet> Link<P> {
     }
 
     /// Return whether the link only delays: no queueing, no loss, no outages.
-    #[must_use]
     pub const fn only_delays(&self) -> bool {
         self.only_delays.is_some()
     }
 
     /// Return whether the link only delays, by the same positive time for every packet.
-    #[must_use]
     pub fn delays_steadily(&self) -> bool {
         self.only_delays.is_some_and(|delay| delay > 0) && !self.jitter.happens()
     }
 
     /// Return whether packets of one flow can overtake each other because their codepoints differ.
-    #[must_use]
     pub fn parts_codepoints(&self) -> bool {
         self.egress.as_ref().is_some_and(|egress| egress.discipline.parts_codepoints())
     }
@@ -313,7 +309,6 @@ impl<P: Packet> Link<P> {
 
     /// Return when a packet next comes out, is lost or leaves a managed queue; `NEVER` if the link is empty.
     #[inline]
-    #[must_use]
     pub fn next_event(&self) -> Nanos {
         match (self.transits.front(), &self.egress) {
             (Some(transit), _) => transit.end,
@@ -375,13 +370,11 @@ impl<P: Packet> Link<P> {
     }
 
     /// Return delay, capacity and connectivity over time.
-    #[must_use]
     pub const fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
     /// Return the size of the buffer.
-    #[must_use]
     pub const fn limit(&self) -> DropTail {
         self.limit
     }

@@ -12,13 +12,11 @@ pub struct Loss {
 
 impl Loss {
     /// Create loss with `probability`, independent of the path trace's own loss.
-    #[must_use]
     pub fn new(probability: f64, seed: u64) -> Self {
         Self { probability, random: Pcg64Mcg::seed_from_u64(seed) }
     }
 
     /// Return whether it drops packets even where the trace's own loss is zero.
-    #[must_use]
     pub const fn happens(&self) -> bool {
         self.probability != 0.0
     }

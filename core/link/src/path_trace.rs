@@ -45,7 +45,6 @@ pub enum Version {
 
 impl Version {
     /// Value of `version` in the metadata.
-    #[must_use]
     pub const fn number(self) -> u64 {
         match self {
             Self::One => 1,
@@ -54,7 +53,6 @@ impl Version {
     }
 
     /// The columns, in order.
-    #[must_use]
     pub const fn columns(self) -> &'static [&'static str] {
         match self {
             Self::One => &[
@@ -114,13 +112,11 @@ pub struct Row {
 
 impl Row {
     /// Return a row with the same values in both directions, without an event.
-    #[must_use]
     pub const fn alike(time_ns: u64, way: OneWay) -> Self {
         Self { time_ns, up: way, down: way, path_id: 0, event: Event::None }
     }
 
     /// Return the values of a direction.
-    #[must_use]
     pub const fn way(&self, direction: Direction) -> &OneWay {
         match direction {
             Direction::Uplink => &self.up,

@@ -76,7 +76,6 @@ pub struct Traced {
 
 impl Schedule {
     /// Create a schedule that never changes.
-    #[must_use]
     pub const fn constant(delay: Nanos, rate_bps: u64) -> Self {
         Self::Constant(Span { end: NEVER, delay, rate_bps, loss: 0.0, connected: true })
     }
@@ -84,7 +83,6 @@ impl Schedule {
     /// Replay `trace` from `offset` on; `rate_bps` overrides its capacity.
     ///
     /// With [`UNLIMITED`] the link has the path's delay and disruptions, but no queueing and no random loss.
-    #[must_use]
     pub fn traced(trace: Arc<PathTrace>, direction: Direction, rate_bps: Option<u64>, offset: Nanos) -> Self {
         let offset = offset % trace.period_ns;
         let mut traced = Traced {
@@ -109,7 +107,6 @@ impl Schedule {
     }
 
     /// Return whether some span carries packets; otherwise no packet would ever leave.
-    #[must_use]
     pub fn ever_carries(&self) -> bool {
         match self {
             Self::Constant(span) => span.connected && span.rate_bps > 0,
@@ -118,7 +115,6 @@ impl Schedule {
     }
 
     /// Return the delay if the schedule does nothing else: constant, connected, lossless and uncongested.
-    #[must_use]
     pub fn only_delay(&self) -> Option<Nanos> {
         match self {
             Self::Constant(Span { delay, rate_bps: UNLIMITED, loss: 0.0, connected: true, .. }) => {
@@ -155,7 +151,6 @@ impl Schedule {
     }
 
     /// Return the span that covers `at`, which may be any time, without moving the cursor.
-    #[must_use]
     pub fn at(&self, at: Nanos) -> Span {
         match self {
             Self::Constant(span) => *span,
@@ -164,7 +159,6 @@ impl Schedule {
     }
 
     /// Return the bits that fit in `from..to`; none in outages, `f64::INFINITY` on an uncongested link.
-    #[must_use]
     pub fn capacity_bits(&self, from: Nanos, to: Nanos) -> f64 {
         if self.at(from).rate_bps == UNLIMITED {
             return f64::INFINITY;
@@ -175,7 +169,6 @@ impl Schedule {
 
     /// Return the mean rate in bit/s over `from..to` of a link that sends in frames, with silences of up to
     /// `longest` in between. Longer silences and outages are excluded. `None` if there are no frames.
-    #[must_use]
     pub fn framed_rate_bps(&self, from: Nanos, to: Nanos, longest: Nanos) -> Option<u64> {
         // Telemetry calls this for every packet, and most links have no frames.
         let silent = match self {
@@ -208,7 +201,6 @@ impl Schedule {
     }
 
     /// Return whether no outage touches `from..to`.
-    #[must_use]
     pub fn stays_connected(&self, from: Nanos, to: Nanos) -> bool {
         self.spans(from, to).all(|(span, _)| span.connected)
     }

@@ -32,7 +32,6 @@ pub struct Server {
 
 impl Server {
     /// Create a transmitter with a token bucket that fills in `saved` of idleness.
-    #[must_use]
     pub fn with_bucket(saved: Nanos) -> Self {
         Self { saved, ..Self::default() }
     }
@@ -44,7 +43,6 @@ impl Server {
     }
 
     /// Return when the last accepted packet has left.
-    #[must_use]
     pub const fn free_at(&self) -> Nanos {
         self.free_at
     }

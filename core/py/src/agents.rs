@@ -98,7 +98,6 @@ impl Agents {
         Ok(())
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn observe(&mut self, slot: usize, report: PyReadonlyArray1<'_, f64>) -> PyResult<()> {
         let agent = self.agent_mut(slot)?;
         let fields = report.as_array();
@@ -126,7 +125,6 @@ impl Agents {
     }
 
     #[pyo3(signature = (slots, capacity_bytes_per_s, base_rtt_ns, buffer_bytes, flows_on_path = 0))]
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn judge<'py>(
         &mut self,
         py: Python<'py>,
@@ -151,7 +149,6 @@ impl Agents {
         Ok((PyArray1::from_vec(py, rewards), PyArray1::from_vec(py, global_state)))
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn act(&mut self, slot: usize, action: PyReadonlyArray1<'_, f32>) -> PyResult<(u32, u64)> {
         let dim = self.spec.action_dim();
         let agent = self.agent_mut(slot)?;

@@ -8,7 +8,6 @@ use crate::signals::interruptible;
 
 /// Return the flows whose schemes need an announcement that their routes lack.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
 pub fn missing_announcements(
     py: Python<'_>,
     scenario: &str,

@@ -13,7 +13,6 @@ const MAX_SECONDS: f64 = 3.2e9;
 
 /// Return the times of the samples that complete the evidence of a step, in s.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
 pub fn base_rtt_steps(
     py: Python<'_>,
     time_s: PyReadonlyArray1<'_, f64>,

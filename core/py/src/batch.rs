@@ -258,7 +258,6 @@ impl Batch {
         Ok(())
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn step(&mut self, py: Python<'_>, actions: PyReadonlyArray3<'_, f32>) -> PyResult<()> {
         let settings = self.inner.settings();
         let shape = [self.inner.size(), settings.slots, settings.spec.action_dim()];
@@ -279,7 +278,6 @@ impl Batch {
         interruptible(py, |stop| Ok(self.inner.step(actions, view, stop)?))
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn command(&mut self, py: Python<'_>, commands: PyReadonlyArray3<'_, f64>) -> PyResult<()> {
         let shape = [self.inner.size(), self.inner.settings().slots, 2];
         let valid = |value: &f64| (0.0..=MAX_COMMAND).contains(value);
@@ -306,7 +304,6 @@ impl Batch {
         PyArray1::from_slice(py, actions).reshape([actions.len() / (slots * dim), slots, dim])
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn replay(&mut self, py: Python<'_>, index: usize, actions: PyReadonlyArray3<'_, f32>) -> PyResult<()> {
         let settings = self.inner.settings();
         let per_step = [settings.slots, settings.spec.action_dim()];

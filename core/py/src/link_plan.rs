@@ -124,17 +124,14 @@ impl LinkPlan {
         Some(self.inner.limit.bytes).filter(|&bytes| bytes < u64::MAX)
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn delay_at<'py>(&self, py: Python<'py>, time_ns: Times<'py>) -> Array<'py, i64> {
         delay_at(py, &self.inner.schedule, &time_ns)
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn back_delay_at<'py>(&self, py: Python<'py>, time_ns: Times<'py>) -> Array<'py, i64> {
         delay_at(py, &self.inner.back, &time_ns)
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn capacity_bits<'py>(
         &self,
         py: Python<'py>,
@@ -144,7 +141,6 @@ impl LinkPlan {
         over(py, &from_ns, &to_ns, |from, to| self.carried(from, to))
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn stays_connected<'py>(
         &self,
         py: Python<'py>,
@@ -182,7 +178,6 @@ fn over<'py, T: numpy::Element>(
 
 /// Plan the links of a scenario, sorted by name.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
 pub fn plan_links(py: Python<'_>, scenario: &str, traces: Traces<'_>) -> PyResult<Vec<LinkPlan>> {
     let traces = trace_set(&traces);
     interruptible(py, |stop| {
@@ -195,7 +190,6 @@ pub fn plan_links(py: Python<'_>, scenario: &str, traces: Traces<'_>) -> PyResul
 
 /// Return bottleneck capacity in bytes/s, propagation both ways in ns and bottleneck buffer in bytes.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
 pub fn world(route: Vec<PyRef<'_, LinkPlan>>, time_ns: u64) -> (f64, u64, u64) {
     let links = route.iter().map(|link| &link.inner).map(|link| (&link.schedule, &link.back, link.limit));
     let world = leo_sim::world(links, time_ns);

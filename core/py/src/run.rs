@@ -11,7 +11,6 @@ use crate::signals::checked;
 #[pyfunction]
 #[pyo3(signature = (scenarios, traces, policies = None, *, interval_ms = 30.0, series_ms = 100.0, threads = 1, check = None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
 pub fn run(
     py: Python<'_>,
     scenarios: Vec<String>,

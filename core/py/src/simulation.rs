@@ -21,7 +21,6 @@ pub struct Simulation {
 impl Simulation {
     #[new]
     #[pyo3(signature = (scenario, traces, policies = None, *, interval_ms = 30.0, series_ms = 100.0))]
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn new(
         py: Python<'_>,
         scenario: &str,

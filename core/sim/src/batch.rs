@@ -116,7 +116,6 @@ pub struct Batch {
 
 impl Batch {
     /// Create `size` simulations that have not started.
-    #[must_use]
     pub fn new(size: usize, settings: BatchSettings) -> Self {
         let workers = Workers::new(settings.threads);
         Self { settings, environments: (0..size).map(|_| None).collect(), workers, watches: false, holds: 0 }
@@ -140,13 +139,11 @@ impl Batch {
     }
 
     /// Return the shared settings.
-    #[must_use]
     pub const fn settings(&self) -> &BatchSettings {
         &self.settings
     }
 
     /// Return the number of simulations.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.environments.len()
     }
@@ -277,7 +274,6 @@ impl Batch {
     }
 
     /// Return a simulation that the caller has stopped within a step or reset: only a reset lets it go on.
-    #[must_use]
     pub fn interrupted(&self) -> Option<usize> {
         self.environments
             .iter()
@@ -286,7 +282,6 @@ impl Batch {
 
     /// Return the actions (steps, slots, action_dim) of simulation `index` since its reset; `None` before its
     /// first one.
-    #[must_use]
     pub fn actions(&self, index: usize) -> Option<&[f32]> {
         self.environments.get(index)?.as_ref().map(|environment| environment.actions.as_slice())
     }
@@ -321,7 +316,6 @@ impl Batch {
     }
 
     /// Return whether commands steered simulation `index` since its reset; [`Self::actions`] does not have them.
-    #[must_use]
     pub fn is_commanded(&self, index: usize) -> bool {
         self.environments[index].as_ref().is_some_and(|environment| environment.is_commanded)
     }

@@ -94,19 +94,16 @@ impl Simulation {
     }
 
     /// Return the simulated time.
-    #[must_use]
     pub const fn now(&self) -> Nanos {
         self.now
     }
 
     /// Return the scenario's end.
-    #[must_use]
     pub const fn end(&self) -> Nanos {
         self.end
     }
 
     /// Return whether the end is reached.
-    #[must_use]
     pub const fn is_finished(&self) -> bool {
         self.now >= self.end
     }

@@ -15,7 +15,6 @@ pub struct Handshake {
 
 impl Handshake {
     /// Create a handshake whose first SYN is due at once.
-    #[must_use]
     pub const fn new() -> Self {
         Self { asked: 0, deadline: 0 }
     }
@@ -32,7 +31,6 @@ impl Handshake {
     }
 
     /// When to call [`Handshake::take_syn`] next.
-    #[must_use]
     pub const fn next_timer(&self) -> Nanos {
         self.deadline
     }

@@ -45,13 +45,11 @@ impl IntervalCounters {
     }
 
     /// Mean RTT; `None` without a sample.
-    #[must_use]
     pub fn mean_rtt(&self) -> Option<Nanos> {
         (self.rtt_samples > 0).then(|| self.rtt_sum / Nanos::from(self.rtt_samples))
     }
 
     /// RTT slope of the least-squares line in s/s; 0 with fewer than two samples or all at one time.
-    #[must_use]
     pub fn rtt_slope(&self) -> f64 {
         let n = f64::from(self.rtt_samples);
         let (time, rtt) = (self.time_sum as f64, self.rtt_sum as f64 / 1e3);
@@ -60,7 +58,6 @@ impl IntervalCounters {
     }
 
     /// Mean delivery rate in bytes of payload per second; `None` without a sample.
-    #[must_use]
     pub fn mean_rate(&self) -> Option<u64> {
         (self.rate_samples > 0).then(|| self.rate_sum / u64::from(self.rate_samples))
     }

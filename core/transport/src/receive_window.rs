@@ -43,7 +43,6 @@ const UNLIMITED: [u64; 3] = [4_096, 131_072, 1 << 56];
 
 impl ReceiveWindow {
     /// Create a window from net.ipv4.tcp_rmem in bytes. Its default must hold a packet and its overhead.
-    #[must_use]
     pub const fn new(rmem: [u64; 3]) -> Self {
         let [_, default, max] = rmem;
         let half = default / 2;
@@ -62,7 +61,6 @@ impl ReceiveWindow {
     }
 
     /// Create a window with Linux's default of net.ipv4.tcp_rmem, but no maximum.
-    #[must_use]
     pub const fn unlimited() -> Self {
         Self::new(UNLIMITED)
     }
@@ -92,7 +90,6 @@ impl ReceiveWindow {
     }
 
     /// Smoothed RTT; 0 before the first sample.
-    #[must_use]
     pub const fn rtt(&self) -> Nanos {
         self.rtt_8 / 8
     }
@@ -103,7 +100,6 @@ impl ReceiveWindow {
     }
 
     /// Packets below this one may be sent when all before `next` has been read. It never moves back.
-    #[must_use]
     pub const fn edge(&self, next: u64) -> u64 {
         let packets = self.offered / SEGMENT;
         next + if packets == 0 { 1 } else { packets }

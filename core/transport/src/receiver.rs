@@ -67,13 +67,11 @@ pub struct Receiver {
 
 impl Receiver {
     /// Create a receiver whose buffer never limits the sender.
-    #[must_use]
     pub fn new() -> Self {
         Self::with_window(ReceiveWindow::unlimited())
     }
 
     /// Create a receiver with this window.
-    #[must_use]
     pub fn with_window(window: ReceiveWindow) -> Self {
         Self {
             next: 0,
@@ -107,25 +105,21 @@ impl Receiver {
     }
 
     /// Packets delivered to the application, in order.
-    #[must_use]
     pub const fn delivered(&self) -> u64 {
         self.next
     }
 
     /// Packets that arrived more than once.
-    #[must_use]
     pub const fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
     /// Packets below this one may be sent.
-    #[must_use]
     pub const fn edge(&self) -> u64 {
         self.window.edge(self.next)
     }
 
     /// When to call [`Receiver::on_timer`] next.
-    #[must_use]
     pub const fn next_timer(&self) -> Nanos {
         self.deadline
     }
@@ -166,7 +160,6 @@ impl Receiver {
     }
 
     /// The counters of accurate ECN, if in use.
-    #[must_use]
     pub fn ecn_counters(&self) -> Option<&Counters> {
         self.accurate_ecn.as_deref().map(Echo::counters)
     }

@@ -29,7 +29,6 @@ pub struct RttEstimator {
 
 impl RttEstimator {
     /// Create an estimator without samples.
-    #[must_use]
     pub const fn new() -> Self {
         Self {
             srtt_8: 0,
@@ -88,31 +87,26 @@ impl RttEstimator {
     }
 
     /// Smoothed RTT; 0 before the first sample.
-    #[must_use]
     pub const fn smoothed(&self) -> Nanos {
         self.srtt_8 / 8
     }
 
     /// Mean deviation of the RTT.
-    #[must_use]
     pub const fn deviation(&self) -> Nanos {
         self.mdev_4 / 4
     }
 
     /// Smallest RTT of the last 300 s; `Nanos::MAX` before the first sample.
-    #[must_use]
     pub const fn min(&self) -> Nanos {
         self.min.get()
     }
 
     /// The last sample.
-    #[must_use]
     pub const fn latest(&self) -> Nanos {
         self.latest
     }
 
     /// The retransmission timeout without backoff: at least 200 ms above the smoothed RTT.
-    #[must_use]
     pub fn timeout(&self) -> Nanos {
         if self.srtt_8 == 0 { self.initial } else { (self.srtt_8 / 8 + self.rttvar_4).min(RTO_MAX) }
     }

@@ -32,7 +32,6 @@ impl SackBlocks {
     }
 
     /// Whether a duplicate is reported.
-    #[must_use]
     pub const fn is_duplicate(&self) -> bool {
         self.state & DUPLICATE != 0
     }
@@ -42,14 +41,12 @@ impl SackBlocks {
     }
 
     /// Return the number of blocks on the wire, at most three: a duplicate is one, too (RFC 2883).
-    #[must_use]
     pub const fn on_the_wire(&self) -> usize {
         let blocks = self.len() + self.is_duplicate() as usize;
         if blocks > MAX_SACK_BLOCKS { MAX_SACK_BLOCKS } else { blocks }
     }
 
     /// Whether there are no blocks.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }

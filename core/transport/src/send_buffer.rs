@@ -21,7 +21,6 @@ pub struct SendBuffer {
 
 impl SendBuffer {
     /// Create a buffer from net.ipv4.tcp_wmem's minimum, default and maximum in bytes.
-    #[must_use]
     pub fn new(wmem: [u64; 3]) -> Self {
         let [_, default, max] = wmem;
         let mut buffer = Self { max_bytes: max, bytes: default, written: 0 };

@@ -142,7 +142,6 @@ pub struct Sender {
 impl Sender {
     /// Create an established connection that has sent nothing and has unlimited data. `counts_intervals`:
     /// keep [`IntervalCounters`], at the cost of a division per ACK.
-    #[must_use]
     pub fn new(scheme: Scheme, counts_intervals: bool) -> Self {
         Self {
             scheme,
@@ -365,7 +364,6 @@ impl Sender {
 
     /// When [`Sender::on_timer`] and then [`Sender::transmit`] must be called next.
     #[inline]
-    #[must_use]
     pub fn next_timer(&self) -> Nanos {
         let tail = match self.tail {
             Tail::Unarmed => NEVER,
@@ -377,7 +375,6 @@ impl Sender {
     /// Whether a timer covers the packets in flight. RFC 6298 §5.1: "Every time a packet containing data is
     /// sent (including a retransmission), if the timer is not running, start it running"; §2.5: "A maximum
     /// value MAY be placed on RTO provided it is at least 60 seconds". Linux has 120.
-    #[must_use]
     pub fn is_watched(&self, now: Nanos) -> bool {
         match self.tail {
             Tail::Unarmed => self.closed || self.board.packets_out() == 0,
@@ -399,7 +396,6 @@ impl Sender {
 
     /// The window in effect, in packets: the scheme's unless recovery or a timeout reduces it.
     #[inline]
-    #[must_use]
     pub fn window(&self) -> u32 {
         if self.asking > 0 {
             return self.asking;

@@ -20,7 +20,6 @@ const CA_RECOVERY: u8 = 3;
 const CA_LOSS: u8 = 4;
 
 /// Return whether a scheme of [`NAMES`] paces single packets rather than bursts.
-#[must_use]
 pub fn paces_by_one(name: &str) -> bool {
     Scheme::by_name(name, &Context::default()).is_some_and(|scheme| scheme.paces_single_packets())
 }
@@ -45,7 +44,6 @@ pub struct AckDriven {
 
 impl AckDriven {
     /// Start the scheme `name`, one of [`NAMES`], on a new flow; `seed` seeds its random decisions.
-    #[must_use]
     pub fn new(name: &str, seed: u64, flow: &Flow) -> Self {
         let context = Context { seed, ..Context::default() };
         assert!(NAMES.contains(&name), "{name} is not one of {NAMES:?}");
@@ -66,7 +64,6 @@ impl AckDriven {
     }
 
     /// Return the scheme's window in packets and its pacing rate in bytes/s (0: unpaced).
-    #[must_use]
     pub fn wanted(&self) -> (u32, u64) {
         // Schemes assume segments of 1,448 bytes.
         let rate = self.scheme.pacing_rate().map_or(0, |rate| {
@@ -76,7 +73,6 @@ impl AckDriven {
     }
 
     /// Return the time at which [`on_time`](Self::on_time) is due, `CLOCK_MONOTONIC` in µs.
-    #[must_use]
     pub fn next_timer_us(&self) -> u64 {
         match self.scheme.next_timer() {
             NEVER => u64::MAX,

@@ -64,14 +64,12 @@ const _: () = assert!(size_of::<AckRecord>() == 88);
 
 impl AckRecord {
     /// Parse the bytes that the program wrote; `None` if there are too few.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         // SAFETY: long enough, and every bit pattern is valid: the record is integers without padding.
         (bytes.len() >= size_of::<Self>()).then(|| unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) })
     }
 
     /// Return the kind of this record.
-    #[must_use]
     pub const fn kind(&self) -> Kind {
         match self.kind {
             0 => Kind::Acknowledged,

@@ -27,7 +27,6 @@ impl fmt::Display for Need {
 }
 
 /// Check all requirements, in the order in which to fix them.
-#[must_use]
 pub fn needs() -> Vec<Need> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let btf = fs::read(BTF).unwrap_or_default();
@@ -60,7 +59,6 @@ fn kernel(release: &str) -> Need {
 }
 
 /// Return whether the kernel can remove a scheme with its process, through a link (`BPF_F_LINK`, since 6.4).
-#[must_use]
 pub fn has_links() -> bool {
     fs::read(BTF).is_ok_and(|btf| has_name(&btf, "bpf_struct_ops_link"))
 }

@@ -162,7 +162,6 @@ impl Client {
     }
 
     /// Whether messages are queued.
-    #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }

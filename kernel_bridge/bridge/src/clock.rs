@@ -3,7 +3,6 @@
 use nix::time::{ClockId, clock_gettime};
 
 /// `CLOCK_MONOTONIC`, in µs: what `tcp_mstamp` counts.
-#[must_use]
 pub fn monotonic_us() -> u64 {
     // Fails only for clocks that do not exist.
     clock_gettime(ClockId::CLOCK_MONOTONIC)

@@ -8,7 +8,6 @@ use crate::slot::Flow;
 ///
 /// The kernel's counters wrap, so differences are taken modulo their width. The report's time starts at
 /// `origin_us`. `max_throughput` is the connection's running maximum, which this interval may raise.
-#[must_use]
 pub fn report(
     before: &Flow,
     after: &Flow,

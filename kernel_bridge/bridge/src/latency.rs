@@ -26,19 +26,16 @@ impl Latency {
     }
 
     /// Number of durations counted.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.total
     }
 
     /// The largest duration, in µs.
-    #[must_use]
     pub const fn max_us(&self) -> u64 {
         self.max_us
     }
 
     /// Upper end, in µs, of the bucket with the quantile; 0 if nothing was counted.
-    #[must_use]
     pub fn quantile_us(&self, quantile: f64) -> u64 {
         let wanted = (quantile * self.total as f64).ceil() as u64;
         let mut count_below = 0;

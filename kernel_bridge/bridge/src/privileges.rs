@@ -68,7 +68,6 @@ pub fn end_with(parent: Pid) -> Result<(), String> {
 
 /// Take real-time priority and lock our memory, so that decisions do not wait for the processes whose traffic
 /// we steer. `false` if the system does not allow it.
-#[must_use]
 pub fn be_prompt() -> bool {
     let wish = libc::sched_param { sched_priority: REALTIME_PRIORITY };
     // SAFETY: acts on our own process, with a parameter that outlives the call.

@@ -119,7 +119,6 @@ pub enum Message<'a> {
 
 impl Message<'_> {
     /// Encode the message as one line.
-    #[must_use]
     pub fn line(&self) -> Vec<u8> {
         // Fails only for maps with keys that are not strings and for failing implementations: none here.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
@@ -196,7 +195,6 @@ pub struct FlowStatus {
 
 impl FlowStatus {
     /// Describe the flow with the id `flow`.
-    #[must_use]
     pub fn new(flow: u64, scheme: &str, counters: &Flow) -> Self {
         Self {
             flow,
@@ -224,19 +222,16 @@ impl FlowStatus {
 }
 
 /// Write an address; one of IPv4 that IPv6 maps, as IPv4.
-#[must_use]
 pub fn plain(address: std::net::SocketAddr) -> String {
     std::net::SocketAddr::new(address.ip().to_canonical(), address.port()).to_string()
 }
 
 /// Pack scheme, generation and slot into a flow's id, below 2^53, which every JSON reader keeps exact.
-#[must_use]
 pub const fn flow_id(scheme: usize, generation: u32, slot: usize) -> u64 {
     (scheme as u64) << 42 | (generation as u64) << 10 | slot as u64
 }
 
 /// Unpack scheme, generation and slot from a flow's id.
-#[must_use]
 pub const fn parts_of(flow: u64) -> (usize, u32, usize) {
     ((flow >> 42) as usize, (flow >> 10) as u32, (flow & 1023) as usize)
 }

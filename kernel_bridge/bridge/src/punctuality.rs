@@ -22,7 +22,6 @@ pub struct Punctuality {
 impl Punctuality {
     /// Return why late decisions make a run invalid, if they do: more than 1 % of the intervals were missed,
     /// or 1 % of the decisions came later than a quarter of `interval_us`.
-    #[must_use]
     pub fn too_late(&self, interval_us: u64) -> Option<String> {
         let (p99_us, allowed_us) = (self.commanded.quantile_us(0.99), interval_us / 4);
         if 100 * self.missed > self.intervals + self.missed {

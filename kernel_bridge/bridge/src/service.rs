@@ -109,7 +109,6 @@ pub struct Service {
 
 impl Service {
     /// Create a scheme without flows and with intervals of `interval_us`.
-    #[must_use]
     pub fn new(controller: Controller, interval_us: u64) -> Self {
         let flows = (0..SLOTS).map(|_| None).collect();
         let observation = match &controller {
@@ -146,13 +145,11 @@ impl Service {
     }
 
     /// The decider for the flows.
-    #[must_use]
     pub const fn controller(&self) -> &Controller {
         &self.controller
     }
 
     /// Length of a monitor interval, in µs.
-    #[must_use]
     pub const fn interval_us(&self) -> u64 {
         self.interval_us
     }
@@ -175,7 +172,6 @@ impl Service {
     }
 
     /// Punctuality so far.
-    #[must_use]
     pub const fn punctuality(&self) -> &Punctuality {
         &self.punctuality
     }
@@ -252,7 +248,6 @@ impl Service {
     }
 
     /// When to call [`serve`](Self::serve) or [`hear`](Self::hear) next, `CLOCK_MONOTONIC` in µs.
-    #[must_use]
     pub fn next_deadline_us(&self) -> Option<u64> {
         self.deadlines_us.iter().copied().min().map(|us| us.min(self.listen_us)).filter(|us| *us != NEVER)
     }
@@ -432,7 +427,6 @@ impl Service {
     }
 
     /// Return why late decisions make a run with this scheme's flows invalid, if they do.
-    #[must_use]
     pub fn too_late(&self) -> Option<String> {
         match self.controller {
             Controller::Program => None,

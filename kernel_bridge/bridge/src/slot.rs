@@ -105,7 +105,6 @@ pub struct Flow {
 
 impl Flow {
     /// The source of the window.
-    #[must_use]
     pub const fn mode(&self) -> Mode {
         match self.mode {
             0 => Mode::Held,
@@ -116,19 +115,16 @@ impl Flow {
     }
 
     /// Whether the slot holds an open flow.
-    #[must_use]
     pub const fn is_open(&self) -> bool {
         self.generation % 2 == 1
     }
 
     /// Local address and port.
-    #[must_use]
     pub fn local(&self) -> SocketAddr {
         SocketAddr::new(self.address(self.local), self.local_port)
     }
 
     /// Remote address and port.
-    #[must_use]
     pub fn remote(&self) -> SocketAddr {
         SocketAddr::new(self.address(self.remote), self.remote_port)
     }
@@ -184,7 +180,6 @@ impl Slots {
     }
 
     /// Return a consistent copy of a slot's flow; `None` if the kernel keeps writing it.
-    #[must_use]
     pub fn flow(&self, slot: usize) -> Option<Flow> {
         assert!(slot < SLOTS, "slot {slot} of {SLOTS}");
         // SAFETY: in bounds, by the contract of `new`.
@@ -233,14 +228,12 @@ impl Slots {
     }
 
     /// Return how long new flows wait for their first command, in µs.
-    #[must_use]
     pub fn first_patience_us(&self) -> u64 {
         // SAFETY: in bounds, by the contract of `new`; only `set_first_patience_us` (`&mut self`) writes it.
         unsafe { ptr::read_volatile(&raw const (*self.commands.add(SLOTS).as_ptr()).patience_us) }
     }
 
     /// Return the slot's command.
-    #[must_use]
     pub fn commanded(&self, slot: usize) -> Command {
         assert!(slot < SLOTS, "slot {slot} of {SLOTS}");
         // SAFETY: in bounds, and only `command` writes it, through `&mut self`.

@@ -43,7 +43,6 @@ impl Alarm {
     }
 
     /// Return the usual wake-up latency in ns: how long ago the event happened that ended a sleep.
-    #[must_use]
     pub const fn latency(&self) -> Nanos {
         self.usual
     }

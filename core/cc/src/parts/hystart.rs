@@ -40,7 +40,6 @@ pub struct HyStart {
 }
 
 impl HyStart {
-    #[must_use]
     pub fn detecting(detect: Detect) -> Self {
         Self { detect, ..Self::default() }
     }

@@ -31,7 +31,6 @@ struct Beneath {
 
 impl External {
     /// Start with the initial window, unpaced.
-    #[must_use]
     pub const fn new() -> Self {
         Self {
             window: INITIAL_WINDOW,

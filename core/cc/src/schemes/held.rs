@@ -18,13 +18,11 @@ pub struct Held {
 
 impl Held {
     /// Hold the initial window of `scheme`, unpaced, until the first command.
-    #[must_use]
     pub fn new(scheme: Scheme) -> Self {
         Self { srtt: 0, window: scheme.window(), pacing_rate: None, scheme: Box::new(scheme) }
     }
 
     /// The scheme's desired window. If it paces below a window per smoothed RTT, the smaller window at its pacing rate.
-    #[must_use]
     pub fn wanted(&self) -> u32 {
         let window = self.scheme.window();
         let Some(rate) = self.scheme.pacing_rate().filter(|_| self.srtt > 0) else { return window };

@@ -36,7 +36,6 @@ impl<P: Packet> Link<P> {
     }
 
     /// Return the departure of the last polled packet; all zeros unless [`observed`](Self::observed).
-    #[must_use]
     pub fn last_departure(&self) -> Departure {
         self.observer.as_ref().map_or_else(Departure::default, |observer| observer.last)
     }

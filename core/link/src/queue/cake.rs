@@ -51,7 +51,6 @@ pub struct Cake<P> {
 
 impl<P> Cake<P> {
     /// Create empty queues; `seed` drives the flow hash and the random drops.
-    #[must_use]
     pub fn new(settings: CakeSettings, seed: u64) -> Self {
         let rate = settings.bandwidth_bps;
         // Linux: the quantum is 1/4096 of a second's bytes, between 300 bytes and an Ethernet packet.

@@ -145,7 +145,6 @@ pub struct Codel<P> {
 
 impl<P> Codel<P> {
     /// Create a queue of at most `limit` packets (Linux: 1,000).
-    #[must_use]
     pub fn new(limit: u64, settings: CodelSettings) -> Self {
         Self { settings, limit, pool: Pool::new(), fifo: Fifo::new(), law: ControlLaw::default() }
     }

@@ -14,19 +14,16 @@ impl DropTail {
     pub const INFINITE: Self = Self { packets: u64::MAX, bytes: u64::MAX };
 
     /// Limit the queue to `packets` packets.
-    #[must_use]
     pub const fn of_packets(packets: u64) -> Self {
         Self { packets, bytes: u64::MAX }
     }
 
     /// Limit the queue to `bytes` bytes.
-    #[must_use]
     pub const fn of_bytes(bytes: u64) -> Self {
         Self { packets: u64::MAX, bytes }
     }
 
     /// Return whether one more packet of `size` bytes fits.
-    #[must_use]
     pub const fn admits(&self, packets: u64, bytes: u64, size: u32) -> bool {
         packets < self.packets && bytes + size as u64 <= self.bytes
     }

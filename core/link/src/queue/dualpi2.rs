@@ -89,7 +89,6 @@ enum Verdict {
 
 impl<P: Packet> DualPi2<P> {
     /// Create empty queues; `seed` drives the random drops and marks.
-    #[must_use]
     pub fn new(settings: DualPi2Settings, seed: u64) -> Self {
         Self {
             pool: Pool::new(),

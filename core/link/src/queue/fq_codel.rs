@@ -39,7 +39,6 @@ pub struct FqCodel<P> {
 
 impl<P> FqCodel<P> {
     /// Create empty queues; `seed` drives the flow hash.
-    #[must_use]
     pub fn new(settings: FqCodelSettings, seed: u64) -> Self {
         Self { queues: Rotation::new(settings.flows, settings.quantum, seed), settings }
     }

@@ -41,7 +41,6 @@ pub struct FqPie<P> {
 
 impl<P> FqPie<P> {
     /// Create empty queues; `seed` drives the flow hash and the random drops.
-    #[must_use]
     pub fn new(settings: FqPieSettings, seed: u64) -> Self {
         Self {
             queues: Rotation::new(settings.flows, settings.quantum, seed),

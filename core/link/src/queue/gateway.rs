@@ -13,7 +13,6 @@ pub struct Gateway {
 
 impl Gateway {
     /// Create a gateway that drops a quarter of arrivals while more than `threshold` bytes wait.
-    #[must_use]
     pub fn new(threshold: u64, seed: u64) -> Self {
         Self { threshold, random: Pcg64Mcg::seed_from_u64(seed) }
     }

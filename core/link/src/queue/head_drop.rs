@@ -17,7 +17,6 @@ pub struct HeadDrop<P> {
 
 impl<P> HeadDrop<P> {
     /// Create an empty queue of this size.
-    #[must_use]
     pub const fn new(limit: DropTail) -> Self {
         Self { limit, waiting: VecDeque::new(), bytes: 0, sending: (0, 0) }
     }

@@ -55,19 +55,16 @@ impl QueueKind {
     ];
 
     /// The discipline called `name`.
-    #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(kind_name, _)| *kind_name == name).map(|(_, kind)| *kind)
     }
 
     /// Its name in scenarios, on command lines and in logs.
-    #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].0
     }
 
     /// Its size where none is given; `None` means one bandwidth-delay product.
-    #[must_use]
     pub fn default_size(self) -> Option<DropTail> {
         match self {
             Self::Droptail | Self::HeadDrop => None,

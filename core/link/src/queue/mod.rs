@@ -95,7 +95,6 @@ macro_rules! dispatch {
 
 impl<P> Managed<P> {
     /// Return whether packets of one flow can overtake each other because their codepoints differ.
-    #[must_use]
     pub const fn parts_codepoints(&self) -> bool {
         matches!(self, Self::DualPi2(_))
     }

@@ -155,7 +155,6 @@ pub struct Pie<P> {
 
 impl<P> Pie<P> {
     /// Create a queue of at most `limit` packets (Linux: 1,000).
-    #[must_use]
     pub fn new(limit: u64, settings: PieSettings, seed: u64) -> Self {
         Self {
             limit,

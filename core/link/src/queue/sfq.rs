@@ -32,7 +32,6 @@ pub struct Sfq<P> {
 
 impl<P> Sfq<P> {
     /// Create empty queues; `seed` drives the flow hash.
-    #[must_use]
     pub fn new(settings: SfqSettings, seed: u64) -> Self {
         Self { queues: Rotation::new(settings.flows, settings.quantum, seed).in_line(), settings }
     }

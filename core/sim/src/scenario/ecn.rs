@@ -39,7 +39,6 @@ impl From<EcnSupport> for EcnMode {
 impl EcnSpec {
     /// Return what the ends agree on. `scalable`: the scheme needs accurate feedback. As in Linux, such a scheme asks for
     /// it even where ECN is off by default (TCP_CONG_NEEDS_ACCECN).
-    #[must_use]
     pub fn negotiated(self, scalable: bool) -> EcnMode {
         let both = |mode| negotiate(mode, mode);
         match self {

@@ -23,13 +23,11 @@ impl Default for Counters {
 
 impl Counters {
     /// Packets marked CE.
-    #[must_use]
     pub const fn marked_packets(&self) -> u64 {
         self.cep - FIRST_CEP
     }
 
     /// Payload bytes that came with these ECN bits.
-    #[must_use]
     pub const fn payload_bytes(&self, ecn_bits: u8) -> u64 {
         let ecn = ecn_bits as usize & CE;
         self.bytes[ecn] - FIRST_BYTES[ecn]

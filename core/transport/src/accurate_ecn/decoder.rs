@@ -83,7 +83,6 @@ impl Decoder {
     }
 
     /// The packets and bytes that were reported.
-    #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }

@@ -69,7 +69,6 @@ impl Echo {
     }
 
     /// The packets and bytes that came.
-    #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }

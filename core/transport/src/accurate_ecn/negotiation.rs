@@ -14,7 +14,6 @@ const ACCURATE_SYN: Flags = (true, true, true);
 const ACCURATE_SYN_ACK: Flags = (false, true, false);
 
 /// Return the feedback that a client and a server use which support these at most.
-#[must_use]
 pub const fn negotiate(client: EcnMode, server: EcnMode) -> EcnMode {
     client_mode(client, syn_ack(server, syn(client)))
 }

@@ -46,7 +46,6 @@ impl EcnOption {
     }
 
     /// Whether there is none.
-    #[must_use]
     pub const fn is_absent(&self) -> bool {
         self.length == 0
     }

@@ -21,7 +21,6 @@ impl Sender {
     }
 
     /// The counters of accurate ECN, if in use.
-    #[must_use]
     pub fn ecn_counters(&self) -> Option<&Counters> {
         self.accurate_ecn.as_deref().map(Decoder::counters)
     }

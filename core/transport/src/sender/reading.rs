@@ -7,63 +7,53 @@ use crate::rtt::RttEstimator;
 
 impl Sender {
     /// The congestion control scheme.
-    #[must_use]
     pub const fn scheme(&self) -> &Scheme {
         &self.scheme
     }
 
     /// RTT estimates.
-    #[must_use]
     pub const fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
 
     /// Packets presumably in the network.
-    #[must_use]
     pub const fn in_flight(&self) -> u32 {
         self.board.in_flight()
     }
 
     /// Whether all of a transfer is acknowledged.
     #[inline]
-    #[must_use]
     pub const fn is_finished(&self) -> bool {
         self.board.una() >= self.supply.end()
     }
 
     /// First packet not acknowledged in order.
-    #[must_use]
     pub const fn una(&self) -> u64 {
         self.board.una()
     }
 
     /// Payload of packet `seq` in bytes: the last of a transfer may be short.
     #[inline]
-    #[must_use]
     pub const fn payload_bytes(&self, seq: u64) -> u32 {
         self.supply.payload_bytes(seq)
     }
 
     /// Packets sent and not acknowledged in order.
-    #[must_use]
     pub const fn packets_out(&self) -> u32 {
         self.board.packets_out()
     }
 
     /// Retransmissions in the network.
-    #[must_use]
     pub const fn retransmissions_out(&self) -> u32 {
         self.board.retransmissions_out()
     }
 
     /// Packets delivered, in order or selectively.
-    #[must_use]
     pub const fn delivered(&self) -> u64 {
         self.delivery.delivered()
     }
 
     /// Totals.
-    #[must_use]
     pub const fn stats(&self) -> SenderStats {
         self.stats
     }
