@@ -1,7 +1,5 @@
 //! Long computations ask their caller whether they should stop.
 
-use std::fmt;
-
 /// Returns whether the computation should stop. Computations call it every few milliseconds, from any thread.
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
@@ -9,16 +7,9 @@ pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 pub const RUN_ON: Stop<'static> = &|| false;
 
 /// The caller stopped the computation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted")]
 pub struct Interrupted;
-
-impl fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("interrupted")
-    }
-}
-
-impl std::error::Error for Interrupted {}
 
 /// Units of work between two calls of `Stop`. A unit is at most about 100 µs of computing, and mostly less than 1 µs.
 pub const STRIDE: u32 = 1_024;

@@ -5,6 +5,7 @@
 
 mod codepoint;
 mod disruption;
+mod histogram;
 mod interrupt;
 mod jitter;
 mod link;
@@ -16,6 +17,7 @@ mod server;
 
 pub use codepoint::Codepoint;
 pub use disruption::{Disruption, DisruptionKind};
+pub use histogram::Histogram;
 pub use interrupt::{Interrupted, RUN_ON, STRIDE, Stop, Watch};
 pub use jitter::Jitter;
 pub use link::{Departure, Link, LinkStats, Offer, Packet};

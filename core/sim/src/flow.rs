@@ -2,24 +2,27 @@
 
 mod foreseen;
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use leo_cc::{CongestionControl, External, Scheme};
 use leo_control::{AgentSpec, AgentState, FlowState, KnownRanges, Policy, Report};
-use leo_link::{Codepoint, NEVER, Nanos};
+use leo_link::{Codepoint, Histogram, NEVER, Nanos};
 use leo_transport::{
     AccurateFeedback, AckToSend, EcnMode, HEADER_BYTES, Handshake, ReceiveWindow, Receiver, SEGMENT_BYTES,
     SendBuffer, Sender, SenderStats,
 };
 
 use crate::ecn::Ecn;
-use crate::histogram::Histogram;
 use crate::oracle::Oracle;
 use crate::packet::Packet;
 use crate::route::Routes;
 use crate::source::Source;
 use crate::telemetry::Headers;
 use crate::windows::Windows;
+
+/// RTTs are counted in units of 1.024 µs: fine enough, with few buckets for small values.
+const RTT_UNIT_LOG2: u32 = 10;
 
 /// The source of the window.
 #[derive(Clone, Debug)]
@@ -113,7 +116,8 @@ pub struct Flow {
     /// The receiver's last timestamp known to the sender, in ms.
     pub echo_ms: u32,
     pub rtt_log: RttLog,
-    pub rtt_histogram: Histogram,
+    /// A bucket's midpoint is within 1/512 of all its values.
+    rtt_histogram: Histogram<8>,
     /// The 95th percentile, saved when the flow ends and frees its histogram.
     rtt_p95: Option<Nanos>,
     #[cfg(debug_assertions)]
@@ -265,14 +269,16 @@ impl Flow {
     pub fn end(&mut self) {
         self.phase = Phase::Stopped;
         self.sender.close();
-        self.rtt_p95 = self.rtt_histogram.quantile(0.95);
+        self.rtt_p95 = self.rtt_p95();
         self.rtt_histogram = Histogram::default();
         self.windows = None;
     }
 
     /// Return the 95th percentile of the RTT samples.
     pub fn rtt_p95(&self) -> Option<Nanos> {
-        self.rtt_p95.or_else(|| self.rtt_histogram.quantile(0.95))
+        let midpoint =
+            |bucket: RangeInclusive<u64>| (bucket.start() + bucket.end() + 1) << (RTT_UNIT_LOG2 - 1);
+        self.rtt_p95.or_else(|| self.rtt_histogram.bucket_at(0.95).map(midpoint))
     }
 
     pub fn stats(&self) -> SenderStats {
@@ -427,7 +433,7 @@ impl Flow {
         }
         debug_assert!(rtt >= base, "an RTT of {rtt} ns on a path of {base} ns");
         self.rtt_log.record(rtt, base.max(1));
-        self.rtt_histogram.record(rtt);
+        self.rtt_histogram.record(rtt >> RTT_UNIT_LOG2);
     }
 
     /// Return the report of the interval that ends at `now`; `None` for unsteered, waiting and retired flows.

@@ -7,7 +7,6 @@ mod control_loop;
 mod ecn;
 mod events;
 mod flow;
-mod histogram;
 mod interrupted;
 mod many;
 mod network;

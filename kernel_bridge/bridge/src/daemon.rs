@@ -263,8 +263,8 @@ impl Daemon {
     fn status(&self) -> Message<'static> {
         let schemes = self.schemes.iter().map(|scheme| {
             let punctuality = scheme.service.punctuality();
-            let three = |latency: &crate::latency::Latency| {
-                [latency.quantile_us(0.5), latency.quantile_us(0.99), latency.max_us()]
+            let three = |latency: &crate::punctuality::Latency| {
+                [latency.quantile(0.5), latency.quantile(0.99), latency.max()]
             };
             SchemeStatus {
                 scheme: scheme.name.clone(),

@@ -16,7 +16,6 @@ pub mod ebpf;
 #[cfg(feature = "ebpf")]
 pub mod guardian;
 pub mod interval;
-pub mod latency;
 pub mod privileges;
 pub mod protocol;
 pub mod punctuality;

@@ -1,6 +1,9 @@
 //! Measure how late decisions are, and judge whether they make a run invalid.
 
-use crate::latency::Latency;
+use leo_link::Histogram;
+
+/// Latencies in µs; quantiles are at most 1/16 too high.
+pub type Latency = Histogram<4>;
 
 /// Counts and latencies of a scheme's decisions.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +26,7 @@ impl Punctuality {
     /// Return why late decisions make a run invalid, if they do: more than 1 % of the intervals were missed,
     /// or 1 % of the decisions came later than a quarter of `interval_us`.
     pub fn too_late(&self, interval_us: u64) -> Option<String> {
-        let (p99_us, allowed_us) = (self.commanded.quantile_us(0.99), interval_us / 4);
+        let (p99_us, allowed_us) = (self.commanded.quantile(0.99), interval_us / 4);
         if 100 * self.missed > self.intervals + self.missed {
             return Some(format!(
                 "{} of {} intervals were missed: the machine is too slow or too busy",

@@ -257,7 +257,7 @@ impl Service {
         let now_us = clock();
         let due = self.listen_us <= now_us;
         if due {
-            self.punctuality.commanded.add(now_us - self.listen_us);
+            self.punctuality.commanded.record(now_us - self.listen_us);
         } else if records.is_empty() {
             return;
         }
@@ -366,7 +366,7 @@ impl Service {
                 // These commands answer ACKs, not intervals.
             } else if flow.applied_command == standing.sequence {
                 let applied_us = (flow.applied_ns / 1_000).saturating_sub(standing.interval_end_us);
-                self.punctuality.applied.add(applied_us);
+                self.punctuality.applied.record(applied_us);
             } else if standing.sequence != u64::MAX {
                 self.punctuality.unapplied += 1;
             }
@@ -410,7 +410,7 @@ impl Service {
                         tracked.standing = None;
                     }
                 }
-                self.punctuality.commanded.add(clock().saturating_sub(end_us));
+                self.punctuality.commanded.record(clock().saturating_sub(end_us));
             }
             (Controller::AckDriven(..), _) => {
                 // Repeat the command, so that the flow does not fall back.
@@ -460,7 +460,7 @@ impl Service {
         if let Some(tracked) = &mut self.flows[slot] {
             tracked.standing = Some(Standing { cwnd, pacing_rate, sequence, interval_end_us });
         }
-        self.punctuality.commanded.add(now_us.saturating_sub(interval_end_us));
+        self.punctuality.commanded.record(now_us.saturating_sub(interval_end_us));
         Ok(())
     }
 

@@ -237,7 +237,7 @@ fn ends_that_were_missed_are_counted_and_not_made_up_for() {
     assert_eq!((report.interval_ns, late), (1_000 * (INTERVAL_US + late_us), late_us));
     assert_eq!((service.punctuality().intervals, service.punctuality().missed), (1, 3));
     assert_eq!(service.next_deadline_us(), Some(OPENED_US + 5 * INTERVAL_US));
-    assert_eq!(service.punctuality().commanded.max_us(), late_us);
+    assert_eq!(service.punctuality().commanded.max(), late_us);
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn the_time_until_a_command_took_effect_is_the_kernels_own() {
     let applied_command = slots.commanded(0).sequence;
     kernel.write(0, Flow { applied_command, applied_ns: (end_us + 240) * 1_000, ..busy() });
     serve(&mut service, &mut slots, end_us + INTERVAL_US);
-    assert_eq!((service.punctuality().applied.count(), service.punctuality().applied.max_us()), (1, 240));
+    assert_eq!((service.punctuality().applied.count(), service.punctuality().applied.max()), (1, 240));
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn vivace_is_steered_from_its_first_moment_and_told_again_each_interval() {
     let again = slots.commanded(4);
     assert_eq!((again.cwnd, again.pacing_rate), (first.cwnd, first.pacing_rate));
     assert_eq!(again.time_us, OPENED_US + INTERVAL_US);
-    assert_eq!(service.punctuality().commanded.max_us(), 20);
+    assert_eq!(service.punctuality().commanded.max(), 20);
 }
 
 #[test]
@@ -370,13 +370,13 @@ fn acks_of_a_flow_that_closed_are_not_the_next_ones() {
 #[test]
 fn decisions_that_came_too_late_make_a_run_invalid_and_a_few_do_not() {
     let mut punctuality = Punctuality { intervals: 1_000, missed: 9, ..Punctuality::default() };
-    (0..1_000).for_each(|_| punctuality.commanded.add(100));
+    (0..1_000).for_each(|_| punctuality.commanded.record(100));
     assert_eq!(punctuality.too_late(INTERVAL_US), None);
     punctuality.missed = 11;
     let why = punctuality.too_late(INTERVAL_US).unwrap();
     assert!(why.starts_with("11 of 1011 intervals were missed"), "{why}");
     punctuality.missed = 0;
-    (0..20).for_each(|_| punctuality.commanded.add(INTERVAL_US / 2));
+    (0..20).for_each(|_| punctuality.commanded.record(INTERVAL_US / 2));
     let why = punctuality.too_late(INTERVAL_US).unwrap();
     assert!(why.starts_with("1 % of the decisions came 15"), "{why}");
 }

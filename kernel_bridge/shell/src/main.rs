@@ -12,7 +12,6 @@ mod ferry;
 mod impairment;
 mod interface;
 mod journal;
-mod lateness;
 mod masquerade;
 mod overruns;
 mod report;

@@ -66,7 +66,7 @@ impl Report {
     pub fn of(carried: Carried, max_late: Nanos, overrun: u64) -> Self {
         let mut lateness = carried.uplink.lateness.clone();
         lateness.merge(&carried.downlink.lateness);
-        let p99 = lateness.percentile(SHARE);
+        let p99 = lateness.quantile(SHARE);
         let refused = carried.uplink.refused + carried.downlink.refused;
         let fault = if p99 > max_late {
             let (late, bound) = (ms(p99), ms(max_late));
@@ -114,8 +114,8 @@ fn direction(tally: &Tally) -> Value {
         "delivered_bytes": tally.delivered_bytes,
         "gone_bytes": tally.gone_bytes,
         "late_ms": {
-            "p50": ms(tally.lateness.percentile(0.5)),
-            "p99": ms(tally.lateness.percentile(SHARE)),
+            "p50": ms(tally.lateness.quantile(0.5)),
+            "p99": ms(tally.lateness.quantile(SHARE)),
             "max": ms(tally.lateness.max()),
         },
     })

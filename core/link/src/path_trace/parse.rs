@@ -1,7 +1,5 @@
 //! The strict parser.
 
-use std::fmt;
-
 use super::decimal::{parse_probability, parse_scaled};
 use crate::interrupt::{Interrupted, RUN_ON, Stop, Watch};
 
@@ -11,10 +9,11 @@ use super::{
 };
 
 /// A parse error of a path trace, displayed as one line: `source:line: field: rule`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{source_name}:{line}: {field}: {rule}")]
 pub struct TraceError {
     /// The file or other origin of the text.
-    pub source: String,
+    pub source_name: String,
     /// The line, from 1.
     pub line: usize,
     /// The column or part of the file.
@@ -22,14 +21,6 @@ pub struct TraceError {
     /// The broken rule.
     pub rule: String,
 }
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}: {}", self.source, self.line, self.field, self.rule)
-    }
-}
-
-impl std::error::Error for TraceError {}
 
 /// Why a path trace was not parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +82,7 @@ impl PathTrace {
         let text = spreadsheet::plain(stop, text).map_err(|Interrupted| Unparsed::Interrupted)?;
         Self::parse_lines(stop, &text, &mut line).map_err(|error| match error {
             Failure::Rule(Broken { field, rule }) => {
-                Unparsed::Broken(TraceError { source: source.to_owned(), line, field, rule })
+                Unparsed::Broken(TraceError { source_name: source.to_owned(), line, field, rule })
             }
             Failure::Interrupted => Unparsed::Interrupted,
         })

@@ -7,6 +7,7 @@ mod cobalt;
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::queue::pool::Pool;
 use crate::queue::rotation::Rotation;
 use crate::queue::{Discipline, Tally, Waiting};
 use crate::{Nanos, Packet};
@@ -122,12 +123,8 @@ impl<P: Packet> Discipline<P> for Cake<P> {
         }
     }
 
-    fn packets(&self) -> u64 {
-        self.queues.pool.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.queues.pool.bytes()
+    fn pool(&self) -> &Pool<P> {
+        &self.queues.pool
     }
 
     fn ready_at(&self, now: Nanos) -> Nanos {

@@ -167,11 +167,7 @@ impl<P: Packet> Discipline<P> for Codel<P> {
         })
     }
 
-    fn packets(&self) -> u64 {
-        self.pool.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.pool.bytes()
+    fn pool(&self) -> &Pool<P> {
+        &self.pool
     }
 }

@@ -219,11 +219,7 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
         }
     }
 
-    fn packets(&self) -> u64 {
-        self.pool.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.pool.bytes()
+    fn pool(&self) -> &Pool<P> {
+        &self.pool
     }
 }

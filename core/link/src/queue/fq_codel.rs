@@ -1,6 +1,7 @@
 //! FQ-CoDel (RFC 8290).
 
 use crate::queue::codel::{CodelSettings, ControlLaw};
+use crate::queue::pool::Pool;
 use crate::queue::rotation::Rotation;
 use crate::queue::{Discipline, Tally, Waiting};
 use crate::{Nanos, Packet};
@@ -90,11 +91,7 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
         }
     }
 
-    fn packets(&self) -> u64 {
-        self.queues.pool.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.queues.pool.bytes()
+    fn pool(&self) -> &Pool<P> {
+        &self.queues.pool
     }
 }

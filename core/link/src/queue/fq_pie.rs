@@ -4,6 +4,7 @@ use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
 use crate::queue::pie::{Controller, PieSettings};
+use crate::queue::pool::Pool;
 use crate::queue::rotation::Rotation;
 use crate::queue::{Discipline, Tally, Waiting};
 use crate::{Nanos, Packet};
@@ -84,24 +85,12 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
 
     fn dequeue(&mut self, now: Nanos, _tally: &mut Tally) -> Option<Waiting<P>> {
         self.catch_up(now);
-        loop {
-            let queue = self.queues.turn()?;
-            match self.queues.pop(queue) {
-                Some(waiting) => {
-                    self.queues.charge(queue, waiting.bytes);
-                    self.queues.flows[queue].state.on_dequeue(now, waiting.since);
-                    return Some(waiting);
-                }
-                None => self.queues.end_turn(queue),
-            }
-        }
+        let (queue, waiting) = self.queues.next()?;
+        self.queues.flows[queue].state.on_dequeue(now, waiting.since);
+        Some(waiting)
     }
 
-    fn packets(&self) -> u64 {
-        self.queues.pool.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.queues.pool.bytes()
+    fn pool(&self) -> &Pool<P> {
+        &self.queues.pool
     }
 }

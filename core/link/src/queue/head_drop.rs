@@ -1,7 +1,6 @@
 //! Head drop: first in, first out; a packet that does not fit pushes out the oldest. `pfifo_head_drop` in tc(8).
 
-use std::collections::VecDeque;
-
+use crate::queue::pool::{Fifo, Pool};
 use crate::queue::{Discipline, DropTail, Tally, Waiting};
 use crate::{Nanos, Packet};
 
@@ -9,8 +8,8 @@ use crate::{Nanos, Packet};
 #[derive(Clone, Debug)]
 pub struct HeadDrop<P> {
     limit: DropTail,
-    waiting: VecDeque<Waiting<P>>,
-    bytes: u64,
+    pool: Pool<P>,
+    fifo: Fifo,
     /// Packets and bytes on the transmitter. They count towards the limit, but it is too late to drop them.
     sending: (u64, u64),
 }
@@ -18,7 +17,7 @@ pub struct HeadDrop<P> {
 impl<P> HeadDrop<P> {
     /// Create an empty queue of this size.
     pub const fn new(limit: DropTail) -> Self {
-        Self { limit, waiting: VecDeque::new(), bytes: 0, sending: (0, 0) }
+        Self { limit, pool: Pool::new(), fifo: Fifo::new(), sending: (0, 0) }
     }
 
     /// Set the bytes on the transmitter as the next packet arrives.
@@ -28,13 +27,7 @@ impl<P> HeadDrop<P> {
 
     fn fits(&self, size: u32) -> bool {
         let (packets, bytes) = self.sending;
-        self.limit.admits(packets + self.waiting.len() as u64, bytes + self.bytes, size)
-    }
-
-    fn pop(&mut self) -> Option<Waiting<P>> {
-        let oldest = self.waiting.pop_front()?;
-        self.bytes -= u64::from(oldest.bytes);
-        Some(oldest)
+        self.limit.admits(packets + self.pool.packets(), bytes + self.pool.bytes(), size)
     }
 }
 
@@ -45,22 +38,17 @@ impl<P: Packet> Discipline<P> for HeadDrop<P> {
             tally.dropped += 1;
             return;
         }
-        while !self.fits(waiting.bytes) && self.pop().is_some() {
+        while !self.fits(waiting.bytes) && self.pool.pop(&mut self.fifo).is_some() {
             tally.dropped += 1;
         }
-        self.bytes += u64::from(waiting.bytes);
-        self.waiting.push_back(waiting);
+        self.pool.push(&mut self.fifo, waiting);
     }
 
     fn dequeue(&mut self, _now: Nanos, _tally: &mut Tally) -> Option<Waiting<P>> {
-        self.pop()
+        self.pool.pop(&mut self.fifo)
     }
 
-    fn packets(&self) -> u64 {
-        self.waiting.len() as u64
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes
+    fn pool(&self) -> &Pool<P> {
+        &self.pool
     }
 }

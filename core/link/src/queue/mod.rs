@@ -24,6 +24,7 @@ pub use gateway::Gateway;
 pub use head_drop::HeadDrop;
 pub use kind::QueueKind;
 pub use pie::{Pie, PieSettings};
+use pool::Pool;
 pub use sfq::{Sfq, SfqSettings};
 
 use crate::{Nanos, Packet};
@@ -54,10 +55,16 @@ pub trait Discipline<P: Packet> {
     fn enqueue(&mut self, waiting: Waiting<P>, now: Nanos, tally: &mut Tally);
     /// Return the next packet for a transmitter that is free at `now`; `None` if all the rest was dropped.
     fn dequeue(&mut self, now: Nanos, tally: &mut Tally) -> Option<Waiting<P>>;
+    /// Return the pool of the waiting packets.
+    fn pool(&self) -> &Pool<P>;
     /// Return the number of waiting packets.
-    fn packets(&self) -> u64;
+    fn packets(&self) -> u64 {
+        self.pool().packets()
+    }
     /// Return the number of waiting bytes.
-    fn bytes(&self) -> u64;
+    fn bytes(&self) -> u64 {
+        self.pool().bytes()
+    }
     /// Return when it can release a packet: later than `now` if it shapes.
     fn ready_at(&self, now: Nanos) -> Nanos {
         now
@@ -110,12 +117,8 @@ impl<P: Packet> Discipline<P> for Managed<P> {
         dispatch!(self, queue => queue.dequeue(now, tally))
     }
     #[inline]
-    fn packets(&self) -> u64 {
-        dispatch!(self, queue => queue.packets())
-    }
-    #[inline]
-    fn bytes(&self) -> u64 {
-        dispatch!(self, queue => queue.bytes())
+    fn pool(&self) -> &Pool<P> {
+        dispatch!(self, queue => queue.pool())
     }
     #[inline]
     fn ready_at(&self, now: Nanos) -> Nanos {

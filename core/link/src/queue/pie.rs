@@ -206,11 +206,7 @@ impl<P: Packet> Discipline<P> for Pie<P> {
         Some(waiting)
     }
 
-    fn packets(&self) -> u64 {
-        self.pool.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.pool.bytes()
+    fn pool(&self) -> &Pool<P> {
+        &self.pool
     }
 }

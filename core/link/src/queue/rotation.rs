@@ -98,6 +98,20 @@ impl<P, S: Default> Rotation<P, S> {
         }
     }
 
+    /// Return the next packet in turn and its queue; `None` if all are empty.
+    pub fn next(&mut self) -> Option<(usize, Waiting<P>)> {
+        loop {
+            let queue = self.turn()?;
+            match self.pop(queue) {
+                Some(waiting) => {
+                    self.charge(queue, waiting.bytes);
+                    return Some((queue, waiting));
+                }
+                None => self.end_turn(queue),
+            }
+        }
+    }
+
     pub fn charge(&mut self, queue: usize, bytes: u32) {
         self.flows[queue].deficit -= i64::from(bytes);
     }

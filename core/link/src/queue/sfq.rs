@@ -1,5 +1,6 @@
 //! Stochastic fairness queueing (McKenney, INFOCOM 1990), as in `tc-sfq(8)`.
 
+use crate::queue::pool::Pool;
 use crate::queue::rotation::Rotation;
 use crate::queue::{Discipline, Tally, Waiting};
 use crate::{Nanos, Packet};
@@ -53,23 +54,10 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
     }
 
     fn dequeue(&mut self, _now: Nanos, _tally: &mut Tally) -> Option<Waiting<P>> {
-        loop {
-            let queue = self.queues.turn()?;
-            match self.queues.pop(queue) {
-                Some(waiting) => {
-                    self.queues.charge(queue, waiting.bytes);
-                    return Some(waiting);
-                }
-                None => self.queues.end_turn(queue),
-            }
-        }
+        self.queues.next().map(|(_, waiting)| waiting)
     }
 
-    fn packets(&self) -> u64 {
-        self.queues.pool.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.queues.pool.bytes()
+    fn pool(&self) -> &Pool<P> {
+        &self.queues.pool
     }
 }
