@@ -3,10 +3,11 @@
 use std::fmt;
 
 /// Bad input: a policy's files, an agent's or a reward's name. Displays as one line, `source: field: rule`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{source_name}: {field}: {rule}")]
 pub struct ControlError {
     /// The file or other origin of the input.
-    pub source: String,
+    pub source_name: String,
     /// The field, node or part that breaks the rule.
     pub field: String,
     /// The rule and the value that breaks it.
@@ -18,14 +19,6 @@ impl ControlError {
     pub fn new(source: impl fmt::Display, field: impl fmt::Display, rule: impl fmt::Display) -> Self {
         let line =
             |part: &dyn fmt::Display| part.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-        Self { source: line(&source), field: line(&field), rule: line(&rule) }
+        Self { source_name: line(&source), field: line(&field), rule: line(&rule) }
     }
 }
-
-impl fmt::Display for ControlError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}: {}", self.source, self.field, self.rule)
-    }
-}
-
-impl std::error::Error for ControlError {}

@@ -27,13 +27,21 @@ pub struct Batch {
     /// Keyword arguments of the constructor.
     arguments: Py<PyDict>,
     begun: Vec<Option<Begun>>,
+    #[pyo3(get)]
     observations: Py<PyArray3<f32>>,
+    #[pyo3(get, name = "rewards_view")]
     rewards: Py<PyArray2<f32>>,
+    #[pyo3(get)]
     global_states: Py<PyArray2<f32>>,
+    #[pyo3(get)]
     active: Py<PyArray2<bool>>,
+    #[pyo3(get)]
     finished: Py<PyArray1<bool>>,
+    #[pyo3(get)]
     reports: Py<PyArray3<f64>>,
+    #[pyo3(get)]
     paths: Py<PyArray3<f64>>,
+    #[pyo3(get)]
     time_s: Py<PyArray1<f64>>,
 }
 
@@ -123,8 +131,9 @@ impl Batch {
             threads,
             normalize_observations,
             known_ranges: guard.as_ref().and_then(|policy| policy.get().inner.known_ranges()),
+            watches: watch || hold > 0,
+            holds: hold,
         };
-        let batch = leo_sim::Batch::new(size, settings);
         let arguments = PyDict::new(py);
         arguments.set_item("slots", slots)?;
         arguments.set_item("agent", agent)?;
@@ -139,11 +148,7 @@ impl Batch {
         Ok(Self {
             arguments: arguments.unbind(),
             begun: (0..size).map(|_| None).collect(),
-            inner: match (watch, hold) {
-                (false, 0) => batch,
-                (true, 0) => batch.watching_schemes(),
-                (_, count) => batch.holding_schemes(count),
-            },
+            inner: leo_sim::Batch::new(size, settings),
             observations: PyArray::zeros(py, [size, slots, spec.observation_dim()], false).unbind(),
             rewards: PyArray::zeros(py, [size, slots], false).unbind(),
             global_states: PyArray::zeros(py, [size, spec.global_dim()], false).unbind(),
@@ -189,46 +194,6 @@ impl Batch {
     #[getter]
     fn report_fields(&self) -> Vec<&'static str> {
         Report::FIELDS.to_vec()
-    }
-
-    #[getter]
-    fn observations(&self, py: Python<'_>) -> Py<PyArray3<f32>> {
-        self.observations.clone_ref(py)
-    }
-
-    #[getter]
-    fn rewards_view(&self, py: Python<'_>) -> Py<PyArray2<f32>> {
-        self.rewards.clone_ref(py)
-    }
-
-    #[getter]
-    fn global_states(&self, py: Python<'_>) -> Py<PyArray2<f32>> {
-        self.global_states.clone_ref(py)
-    }
-
-    #[getter]
-    fn active(&self, py: Python<'_>) -> Py<PyArray2<bool>> {
-        self.active.clone_ref(py)
-    }
-
-    #[getter]
-    fn finished(&self, py: Python<'_>) -> Py<PyArray1<bool>> {
-        self.finished.clone_ref(py)
-    }
-
-    #[getter]
-    fn reports(&self, py: Python<'_>) -> Py<PyArray3<f64>> {
-        self.reports.clone_ref(py)
-    }
-
-    #[getter]
-    fn paths(&self, py: Python<'_>) -> Py<PyArray3<f64>> {
-        self.paths.clone_ref(py)
-    }
-
-    #[getter]
-    fn time_s(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
-        self.time_s.clone_ref(py)
     }
 
     #[pyo3(signature = (index, scenario, traces, policies = None))]

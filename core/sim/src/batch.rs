@@ -35,6 +35,13 @@ pub struct BatchSettings {
     pub normalize_observations: bool,
     /// Where the learning flows obey actions; beyond, they fall back. `None`: anywhere.
     pub known_ranges: Option<KnownRanges>,
+    /// Observe the flows of classic schemes: write the observations, rewards and reports that an agent in the
+    /// scheme's place would get. Actions are ignored.
+    pub watches: bool,
+    /// Number of leading slots whose watched flows hold their windows between intervals, paced like an agent's. A
+    /// window changes only after an interval with a delivery, so actions derived from the windows reproduce the flow
+    /// exactly.
+    pub holds: usize,
 }
 
 /// Numbers about a flow's path in [`View::paths`].
@@ -61,31 +68,8 @@ pub struct View<'a> {
     pub time_s: &'a mut [f64],
 }
 
-struct Row<'a> {
-    observations: &'a mut [f32],
-    rewards: &'a mut [f32],
-    global_state: &'a mut [f32],
-    active: &'a mut [bool],
-    finished: &'a mut bool,
-    reports: &'a mut [f64],
-    paths: &'a mut [f64],
-    time_s: &'a mut f64,
-}
-
-impl Row<'_> {
-    const fn reborrow(&mut self) -> Row<'_> {
-        Row {
-            observations: &mut *self.observations,
-            rewards: &mut *self.rewards,
-            global_state: &mut *self.global_state,
-            active: &mut *self.active,
-            finished: &mut *self.finished,
-            reports: &mut *self.reports,
-            paths: &mut *self.paths,
-            time_s: &mut *self.time_s,
-        }
-    }
-}
+/// The arrays of one simulation: a view of size 1.
+type Row<'a> = View<'a>;
 
 #[derive(Clone)]
 struct Environment {
@@ -94,10 +78,6 @@ struct Environment {
     actions: Vec<f32>,
     /// The flow index of each slot.
     learners: Vec<usize>,
-    /// Classic schemes steer the flows; the batch only observes them.
-    watches: bool,
-    /// Number of leading slots whose windows change only at interval ends.
-    holds: usize,
     /// Commands steered it, which `actions` does not have.
     is_commanded: bool,
     /// The caller stopped its last step or reset: its row does not show an interval's end.
@@ -110,32 +90,13 @@ pub struct Batch {
     settings: BatchSettings,
     environments: Vec<Option<Environment>>,
     workers: Workers,
-    watches: bool,
-    holds: usize,
 }
 
 impl Batch {
     /// Create `size` simulations that have not started.
     pub fn new(size: usize, settings: BatchSettings) -> Self {
         let workers = Workers::new(settings.threads);
-        Self { settings, environments: (0..size).map(|_| None).collect(), workers, watches: false, holds: 0 }
-    }
-
-    /// Observe the flows of classic schemes: write the observations, rewards and reports that an agent in the
-    /// scheme's place would get. Actions are ignored.
-    #[must_use]
-    pub const fn watching_schemes(mut self) -> Self {
-        self.watches = true;
-        self
-    }
-
-    /// Watch schemes, and hold the windows of the first `count` flows between intervals, paced like an
-    /// agent's. A window changes only after an interval with a delivery, so actions derived from the windows
-    /// reproduce the flow exactly.
-    #[must_use]
-    pub const fn holding_schemes(mut self, count: usize) -> Self {
-        self.holds = count;
-        self.watching_schemes()
+        Self { settings, environments: (0..size).map(|_| None).collect(), workers }
     }
 
     /// Return the shared settings.
@@ -168,7 +129,7 @@ impl Batch {
         let settings = &self.settings;
         let mut simulation =
             Simulation::new(scenario, traces, policies, settings.interval, settings.series_interval, stop)?;
-        let (watches, holds) = (self.watches, self.holds);
+        let (watches, holds) = (settings.watches, settings.holds);
         let learners: Vec<usize> = (0..simulation.flows().len())
             .filter(|&flow| {
                 let flow = &simulation.flows()[flow];
@@ -195,19 +156,17 @@ impl Batch {
             simulation,
             actions: Vec::new(),
             learners,
-            watches,
-            holds,
             is_commanded: false,
             interrupted: false,
         };
-        let row = rows(settings, view).nth(index).expect("the index is in range");
+        let mut row = rows(settings, view).nth(index).expect("the index is in range");
         // Clear slots that the new simulation does not use.
         row.observations.fill(0.0);
-        row.global_state.fill(0.0);
+        row.global_states.fill(0.0);
         row.reports.fill(0.0);
         row.paths.fill(0.0);
         row.active.fill(false);
-        if let Err(interrupted) = environment.advance(settings, row, stop) {
+        if let Err(interrupted) = environment.advance(settings, &mut row, stop) {
             // The row is no longer that of the simulation before.
             if let Some(before) = &mut self.environments[index] {
                 before.interrupted = true;
@@ -254,11 +213,12 @@ impl Batch {
     ) -> Result<(), Interrupted> {
         let settings = &self.settings;
         assert_eq!(orders.len(), per_row * self.environments.len(), "orders have the batch's shape");
-        let step = |((environment, orders), row): ((&mut Option<Environment>, &[T]), Row<'_>),
+        let step = |((environment, orders), mut row): ((&mut Option<Environment>, &[T]), Row<'_>),
                     stop: Stop<'_>| {
             environment.as_mut().map_or(Ok(()), |environment| {
-                environment
-                    .step(settings, row, stop, |environment, row| obey(environment, settings, orders, row))
+                environment.step(settings, &mut row, stop, |environment, row| {
+                    obey(environment, settings, orders, row)
+                })
             })
         };
         let work = self.environments.iter_mut().zip(orders.chunks_exact(per_row)).zip(rows(settings, view));
@@ -308,7 +268,7 @@ impl Batch {
         let mut row = rows(settings, view).nth(index).expect("the index is in range");
         let environment = self.environments[index].as_mut().expect("the simulation was reset");
         for actions in actions.chunks_exact(per_step) {
-            environment.step(settings, row.reborrow(), stop, |environment, row| {
+            environment.step(settings, &mut row, stop, |environment, row| {
                 environment.act(settings, actions, row);
             })?;
         }
@@ -330,15 +290,15 @@ impl Environment {
     fn step(
         &mut self,
         settings: &BatchSettings,
-        row: Row<'_>,
+        row: &mut Row<'_>,
         stop: Stop<'_>,
         obey: impl FnOnce(&mut Self, &Row<'_>),
     ) -> Result<(), Interrupted> {
-        if *row.finished {
+        if row.finished[0] {
             row.rewards.fill(0.0);
             return Ok(());
         }
-        obey(self, &row);
+        obey(self, row);
         let advanced = self.advance(settings, row, stop);
         self.interrupted = advanced.is_err();
         advanced
@@ -347,19 +307,19 @@ impl Environment {
     fn act(&mut self, settings: &BatchSettings, actions: &[f32], row: &Row<'_>) {
         self.actions.extend_from_slice(actions);
         for (slot, action) in actions.chunks_exact(settings.spec.action_dim()).enumerate() {
-            if row.active[slot] && !self.watches {
+            if row.active[slot] && !settings.watches {
                 control_loop::act(&mut self.simulation, self.learners[slot], action);
             }
-            if row.active[slot] && slot < self.holds {
+            if row.active[slot] && slot < settings.holds {
                 control_loop::follow(&mut self.simulation, self.learners[slot]);
             }
         }
     }
 
-    fn command(&mut self, _: &BatchSettings, commands: &[Command], row: &Row<'_>) {
+    fn command(&mut self, settings: &BatchSettings, commands: &[Command], row: &Row<'_>) {
         self.is_commanded = true;
         for (slot, &command) in commands.iter().enumerate() {
-            if row.active[slot] && !self.watches {
+            if row.active[slot] && !settings.watches {
                 control_loop::command(&mut self.simulation, self.learners[slot], command);
             }
         }
@@ -379,21 +339,21 @@ impl Environment {
     fn advance(
         &mut self,
         settings: &BatchSettings,
-        mut row: Row<'_>,
+        row: &mut Row<'_>,
         stop: Stop<'_>,
     ) -> Result<(), Interrupted> {
         row.rewards.fill(0.0);
         loop {
             self.simulation.run_interval(stop)?;
-            self.observe(settings, &mut row);
+            self.observe(settings, row);
             let flows = self.simulation.flows();
             let yet_to_come = |flow: usize| matches!(flows[flow].phase, Phase::Waiting | Phase::Connecting);
             let waiting = self.learners.iter().any(|&flow| yet_to_come(flow));
             let running = row.active.contains(&true);
             self.pace(settings.spec);
-            *row.finished = self.simulation.is_finished() || !(running || waiting);
-            *row.time_s = self.simulation.now() as f64 * 1e-9;
-            if running || *row.finished {
+            row.finished[0] = self.simulation.is_finished() || !(running || waiting);
+            row.time_s[0] = self.simulation.now() as f64 * 1e-9;
+            if running || row.finished[0] {
                 return Ok(());
             }
         }
@@ -459,7 +419,7 @@ impl Environment {
             learners
                 .filter_map(|&index| flows[index].agent.as_ref().map(|agent| &agent.history as &FlowState))
         };
-        let judgement = Judgement::new(settings.reward, world, states(), row.global_state);
+        let judgement = Judgement::new(settings.reward, world, states(), row.global_states);
         for (slot, &acted) in row.active.iter().enumerate() {
             if acted {
                 let own = flows[self.learners[slot]].agent.as_ref().map(|agent| &agent.history);
@@ -477,11 +437,13 @@ fn rows<'a>(settings: &BatchSettings, view: View<'a>) -> impl Iterator<Item = Ro
         .zip(view.rewards.chunks_exact_mut(slots))
         .zip(view.global_states.chunks_exact_mut(GLOBAL_DIM))
         .zip(view.active.chunks_exact_mut(slots))
-        .zip(view.finished.iter_mut())
+        .zip(view.finished.chunks_exact_mut(1))
         .zip(view.reports.chunks_exact_mut(slots * fields))
         .zip(view.paths.chunks_exact_mut(slots * PATH_FIELDS))
-        .zip(view.time_s.iter_mut())
-        .map(|(((((((observations, rewards), global_state), active), finished), reports), paths), time_s)| {
-            Row { observations, rewards, global_state, active, finished, reports, paths, time_s }
-        })
+        .zip(view.time_s.chunks_exact_mut(1))
+        .map(
+            |(((((((observations, rewards), global_states), active), finished), reports), paths), time_s)| {
+                Row { observations, rewards, global_states, active, finished, reports, paths, time_s }
+            },
+        )
 }

@@ -3,6 +3,7 @@
 //! Source: Astraea (EuroSys 2024) and its released Python client. The released C++ client has two bugs, fixed
 //! here: feature 0 is `avg_thr / avg_thr` (always 1), and feature 9 divides by `packets_out`, not by `cwnd`.
 
+use super::history::History;
 use super::{Bounds, LARGEST, bounded};
 use crate::Report;
 use crate::report::ratio;
@@ -79,27 +80,23 @@ pub fn features(report: &Report) -> [f32; FEATURES] {
 
 /// The observation of one flow: the last [`HISTORY`] intervals, zeros before the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Observation {
-    /// Oldest interval first, [`FEATURES`] each.
-    values: [f32; OBSERVATION_DIM],
-}
+pub struct Observation(History<FEATURES, HISTORY>);
 
 impl Default for Observation {
     fn default() -> Self {
-        Self { values: [0.0; OBSERVATION_DIM] }
+        Self(History::of([0.0; FEATURES]))
     }
 }
 
 impl Observation {
     /// Append the features of an interval and drop the oldest.
     pub fn push(&mut self, report: &Report) {
-        self.values.copy_within(FEATURES.., 0);
-        self.values[OBSERVATION_DIM - FEATURES..].copy_from_slice(&features(report));
+        self.0.push(features(report));
     }
 
     /// The observation, oldest interval first.
-    pub fn values(&self) -> &[f32; OBSERVATION_DIM] {
-        &self.values
+    pub fn values(&self) -> &[f32] {
+        self.0.values()
     }
 }
 

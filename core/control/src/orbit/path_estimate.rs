@@ -254,6 +254,11 @@ impl PathEstimate {
         &self.history[(self.newest + HISTORY_INTERVALS - back) % HISTORY_INTERVALS]
     }
 
+    /// The intervals so far, newest first.
+    fn latest(&self) -> impl Iterator<Item = &Interval> {
+        (0..HISTORY_INTERVALS).map(|back| self.interval(back)).take_while(|interval| interval.dt_s > 0.0)
+    }
+
     /// Length of the window of the mean RTT without its first interval, in s: 0 on a smooth link.
     pub fn window_s(&self) -> f64 {
         (WINDOW_INTERVALS[self.window] - 1) as f64 * self.dt_s
@@ -324,11 +329,7 @@ impl PathEstimate {
     /// Bytes delivered in the last `window_s` over bytes sent an RTT earlier.
     pub fn answered_share(&self, window_s: f64) -> f64 {
         let (mut time, mut delivered, mut sent) = (0.0, 0.0, 0.0);
-        for back in 0..HISTORY_INTERVALS {
-            let interval = self.interval(back);
-            if interval.dt_s == 0.0 {
-                break;
-            }
+        for interval in self.latest() {
             if time < window_s {
                 delivered += interval.delivered;
             }
@@ -342,11 +343,7 @@ impl PathEstimate {
 
     fn sums(&self, window_s: f64) -> (f64, f64, f64) {
         let (mut time, mut delivered, mut lost) = (0.0, 0.0, 0.0);
-        for back in 0..HISTORY_INTERVALS {
-            let interval = self.interval(back);
-            if interval.dt_s == 0.0 {
-                break;
-            }
+        for interval in self.latest() {
             time += interval.dt_s;
             delivered += interval.delivered;
             lost += interval.lost;

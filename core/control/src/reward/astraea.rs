@@ -21,7 +21,7 @@
 //! - R_thr and R_loss are capped at 1: delivery-rate samples exceed the capacity when ACKs bunch up.
 //! - Without an RTT sample a flow's smoothed RTT counts, so silence does not look like an empty queue.
 
-use super::{mean, standard_deviation};
+use super::{instability, lost_share, mean, recent_throughput, standard_deviation, utilisation};
 use crate::report::ratio;
 use crate::{FlowState, World};
 
@@ -36,18 +36,12 @@ const LATENCY_CAP: f64 = 0.5 * THROUGHPUT / LATENCY;
 
 /// Compute the reward of an interval; `flows` must not be empty.
 pub(super) fn reward<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
-    let total = THROUGHPUT * throughput(world, flows.clone())
+    let total = THROUGHPUT * utilisation(world, flows.clone())
         - LATENCY * latency(world, flows.clone()).min(LATENCY_CAP)
         - LOSS * loss(flows.clone())
         - FAIRNESS * unfairness(flows.clone())
-        - STABILITY * instability(flows);
+        - STABILITY * mean(flows.map(instability));
     total.clamp(-CLIP, CLIP)
-}
-
-/// Equation 4: the delivered share of the capacity, at most 1.
-fn throughput<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState>) -> f64 {
-    let sum: f64 = flows.map(|flow| flow.report.avg_throughput as f64).sum();
-    ratio(sum, world.capacity_bytes_per_s).min(1.0)
 }
 
 /// Equation 5: packets of a mean flow that wait beyond (1 + β) base RTTs.
@@ -62,51 +56,30 @@ fn latency<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone
 
 /// Equation 6: mean share of lost bytes, at most 1 per flow.
 fn loss<'a>(flows: impl Iterator<Item = &'a FlowState>) -> f64 {
-    mean(flows.map(|flow| {
-        let (lost, throughput) = (flow.report.loss_rate_bytes_per_s(), flow.report.avg_throughput as f64);
-        if lost >= throughput { f64::from(u8::from(lost > 0.0)) } else { lost / throughput }
-    }))
+    let share =
+        |flow: &FlowState| lost_share(flow.report.loss_rate_bytes_per_s(), flow.report.avg_throughput as f64);
+    mean(flows.map(share))
 }
 
 /// Equation 7: spread of the flows' throughput over w intervals; 0 when all are equal.
 fn unfairness<'a>(flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
-    let averages = flows.map(|flow| mean(flow.recent_throughput_bytes_per_s().iter().copied()));
+    let averages = flows.map(recent_throughput);
     ratio(standard_deviation(averages.clone()), averages.sum())
-}
-
-/// Equation 8: mean relative deviation of the flows' throughput over w intervals.
-fn instability<'a>(flows: impl Iterator<Item = &'a FlowState>) -> f64 {
-    mean(flows.map(|flow| {
-        let recent = flow.recent_throughput_bytes_per_s().iter().copied();
-        ratio(standard_deviation(recent.clone()), mean(recent))
-    }))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{WORLD, assert_near, flow_of};
     use super::*;
     use crate::Report;
 
-    /// 100 Mbit/s, 15 ms one way.
-    const WORLD: World =
-        World { capacity_bytes_per_s: 12.5e6, base_rtt_ns: 30_000_000, buffer_bytes: 375_000 };
-
     fn flow(throughput: &[u64], last: Report) -> FlowState {
-        let mut flow = FlowState::new(0);
-        for avg_throughput in throughput {
-            flow.observe(&Report {
-                interval_ns: 30_000_000,
-                mss: 1_250,
-                avg_throughput: *avg_throughput,
-                ..last
-            });
-        }
-        flow
+        flow_of(throughput, Report { mss: 1_250, ..last })
     }
 
+    #[track_caller]
     fn check(flows: &[FlowState], expected: f64) {
-        let got = reward(&WORLD, flows.iter());
-        assert!((got - expected).abs() < 1e-12, "{got} is not {expected}");
+        assert_near(reward(&WORLD, flows.iter()), expected);
     }
 
     #[test]

@@ -18,7 +18,7 @@
 //! Our choices where the formula is undefined: w = 5 intervals; m5 counts at most 1 per flow; the smoothed
 //! RTT replaces a missing sample; m1 is 0 without propagation or capacity.
 
-use super::{mean, standard_deviation};
+use super::{lost_share, mean, standard_deviation, utilisation};
 use crate::report::ratio;
 use crate::{FlowState, World};
 
@@ -36,7 +36,7 @@ pub(super) fn reward<'a>(world: &World, flows: impl Iterator<Item = &'a FlowStat
     let owd_us = world.base_delay_ns() / 1e3;
     let throughput = flows.clone().map(|flow| flow.report.avg_throughput as f64);
     let sum: f64 = throughput.clone().sum();
-    let utilisation = ratio(sum, world.capacity_bytes_per_s).min(1.0);
+    let utilisation = utilisation(world, flows.clone());
 
     let queueing_us = flows
         .clone()
@@ -52,10 +52,10 @@ pub(super) fn reward<'a>(world: &World, flows: impl Iterator<Item = &'a FlowStat
     );
     let instability = if deviation > 1.0 || fairness < FAIR_ENOUGH { 1.0 } else { deviation };
 
-    let loss = mean(flows.map(|flow| {
-        let (lost, pacing) = (flow.report.loss_rate_bytes_per_s(), flow.report.sending_rate_bytes_per_s());
-        if lost >= pacing { f64::from(u8::from(lost > 0.0)) } else { lost / pacing }
-    }));
+    let loss =
+        mean(flows.map(|flow| {
+            lost_share(flow.report.loss_rate_bytes_per_s(), flow.report.sending_rate_bytes_per_s())
+        }));
 
     let total = -DELAY * delay + UTILISATION * utilisation + STABILITY * (1.0 - instability) * utilisation
         - LOSS * loss;
@@ -64,18 +64,12 @@ pub(super) fn reward<'a>(world: &World, flows: impl Iterator<Item = &'a FlowStat
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{self, WORLD, assert_near};
     use super::*;
     use crate::Report;
 
-    const WORLD: World =
-        World { capacity_bytes_per_s: 12.5e6, base_rtt_ns: 30_000_000, buffer_bytes: 375_000 };
-
     fn flow(cwnd: &[u32], report: Report) -> FlowState {
-        let mut flow = FlowState::new(0);
-        for cwnd in cwnd {
-            flow.observe(&Report { interval_ns: 30_000_000, cwnd: *cwnd, ..report });
-        }
-        flow
+        testing::flow(cwnd.iter().map(|&cwnd| Report { cwnd, ..report }))
     }
 
     fn full() -> Report {
@@ -87,9 +81,9 @@ mod tests {
         }
     }
 
+    #[track_caller]
     fn check(flows: &[FlowState], expected: f64) {
-        let got = reward(&WORLD, flows.iter());
-        assert!((got - expected).abs() < 1e-12, "{got} is not {expected}");
+        assert_near(reward(&WORLD, flows.iter()), expected);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! would hide a 2.5 % step of one window behind the other flows' changes. Near the fair share l² makes small
 //! distances cheap, so the queue decides. Far from it, a relative step of the window is worth the same.
 
-use super::mean;
+use super::{delay, lost_bytes_share, recent_throughput};
 use crate::report::ratio;
 use crate::{FlowState, World};
 
@@ -21,46 +21,27 @@ const BEND: f64 = 0.25;
 /// Least share of the fair one, so a flow that gets nothing has a finite cost.
 const FLOOR: f64 = 0.03;
 const DELAY: f64 = 0.2;
-/// Upper limit of RTT / base RTT - 1.
-const DELAY_CAP: f64 = 10.0;
 const LOSS: f64 = 2.0;
 
 pub(super) fn reward(world: &World, flow: &FlowState) -> f64 {
-    -wrong_share(world, flow) - DELAY * queueing(world, flow) - LOSS * lost(flow)
+    -wrong_share(world, flow) - DELAY * delay(world, flow) - LOSS * lost_bytes_share(flow)
 }
 
 fn wrong_share(world: &World, flow: &FlowState) -> f64 {
     let fair = PAYLOAD_SHARE * world.capacity_bytes_per_s / f64::from(flow.flows_on_path.max(1));
-    let rate = mean(flow.recent_throughput_bytes_per_s().iter().copied());
-    let distance = ratio(rate, fair).max(FLOOR).ln().abs();
+    let distance = ratio(recent_throughput(flow), fair).max(FLOOR).ln().abs();
     distance * distance / (distance + BEND)
-}
-
-fn queueing(world: &World, flow: &FlowState) -> f64 {
-    let inflation = ratio(f64::from(flow.report.latency_us()), world.base_rtt_us(flow.extra_delay_ns));
-    (inflation - 1.0).clamp(0.0, DELAY_CAP)
-}
-
-fn lost(flow: &FlowState) -> f64 {
-    let (lost, delivered) = (flow.report.lost_bytes as f64, flow.report.delivered_bytes as f64);
-    if lost >= delivered { f64::from(u8::from(lost > 0.0)) } else { lost / delivered }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{WORLD, flow_of};
     use super::*;
     use crate::Report;
 
-    /// 100 Mbit/s of whole packets, 15 ms one way.
-    const WORLD: World =
-        World { capacity_bytes_per_s: 12.5e6, base_rtt_ns: 30_000_000, buffer_bytes: 375_000 };
-
     fn earns(share: f64, flows_on_path: u32, last: Report) -> f64 {
         let avg_throughput = (share * PAYLOAD_SHARE * 12.5e6 / f64::from(flows_on_path)).round() as u64;
-        let mut flow = FlowState::new(0);
-        for _ in 0..5 {
-            flow.observe(&Report { avg_throughput, interval_ns: 30_000_000, ..last });
-        }
+        let mut flow = flow_of(&[avg_throughput; 5], last);
         flow.flows_on_path = flows_on_path;
         reward(&WORLD, &flow)
     }

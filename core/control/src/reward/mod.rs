@@ -122,6 +122,71 @@ fn standard_deviation(values: impl Iterator<Item = f64> + Clone) -> f64 {
     mean(values.map(|value| (value - centre) * (value - centre))).sqrt()
 }
 
+/// Return the delivered share of the capacity, at most 1: samples exceed it when ACKs bunch up.
+fn utilisation<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState>) -> f64 {
+    let sum: f64 = flows.map(|flow| flow.report.avg_throughput as f64).sum();
+    crate::report::ratio(sum, world.capacity_bytes_per_s).min(1.0)
+}
+
+/// Return `lost` over `rate`, at most 1.
+fn lost_share(lost: f64, rate: f64) -> f64 {
+    if lost >= rate { f64::from(u8::from(lost > 0.0)) } else { lost / rate }
+}
+
+/// Return lost over delivered bytes, at most 1.
+fn lost_bytes_share(flow: &FlowState) -> f64 {
+    lost_share(flow.report.lost_bytes as f64, flow.report.delivered_bytes as f64)
+}
+
+/// Upper limit of RTT / base RTT - 1.
+const DELAY_CAP: f64 = 10.0;
+
+/// Return RTT / base RTT - 1 of a flow, in [0, [`DELAY_CAP`]].
+fn delay(world: &World, flow: &FlowState) -> f64 {
+    let latency_us = f64::from(flow.report.latency_us());
+    let inflation = crate::report::ratio(latency_us, world.base_rtt_us(flow.extra_delay_ns));
+    (inflation - 1.0).clamp(0.0, DELAY_CAP)
+}
+
+/// Return the mean throughput of a flow's recent intervals.
+fn recent_throughput(flow: &FlowState) -> f64 {
+    mean(flow.recent_throughput_bytes_per_s().iter().copied())
+}
+
+/// Return the relative deviation of the throughput of a flow's recent intervals.
+fn instability(flow: &FlowState) -> f64 {
+    let recent = flow.recent_throughput_bytes_per_s().iter().copied();
+    crate::report::ratio(standard_deviation(recent), recent_throughput(flow))
+}
+
+#[cfg(test)]
+mod testing {
+    use crate::{FlowState, Report, World};
+
+    /// 100 Mbit/s, 15 ms one way.
+    pub const WORLD: World =
+        World { capacity_bytes_per_s: 12.5e6, base_rtt_ns: 30_000_000, buffer_bytes: 375_000 };
+
+    /// A flow after these reports, each of 30 ms.
+    pub fn flow(reports: impl IntoIterator<Item = Report>) -> FlowState {
+        let mut flow = FlowState::new(0);
+        for report in reports {
+            flow.observe(&Report { interval_ns: 30_000_000, ..report });
+        }
+        flow
+    }
+
+    /// A flow after an interval with each of these throughputs, in bytes/s, and else the `last` report.
+    pub fn flow_of(throughput: &[u64], last: Report) -> FlowState {
+        flow(throughput.iter().map(|&avg_throughput| Report { avg_throughput, ..last }))
+    }
+
+    #[track_caller]
+    pub fn assert_near(got: f64, expected: f64) {
+        assert!((got - expected).abs() < 1e-12, "{got} is not {expected}");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -3,7 +3,7 @@
 //! `utility` is proportional fairness (Kelly, Maulloo and Tan, 1998): a relative step of a window is worth
 //! the same anywhere. With `throughput`, growth of a small window earns next to nothing.
 
-use super::{mean, standard_deviation};
+use super::{delay, instability, lost_bytes_share, mean, recent_throughput, standard_deviation, utilisation};
 use crate::report::ratio;
 use crate::{FlowState, World};
 
@@ -43,9 +43,6 @@ pub(super) const TERMS: [Term; 8] = [
     Term { name: "inequality", alone: "inequality:-1" },
 ];
 
-/// Upper limit of RTT / base RTT - 1.
-const DELAY_CAP: f64 = 10.0;
-
 /// Least share of the fair one in `utility`, so a flow that gets nothing has a finite utility.
 const UTILITY_FLOOR: f64 = 0.03;
 
@@ -82,15 +79,15 @@ impl Weights {
 
     /// Compute the weighted sum; `flows` must not be empty.
     pub(super) fn sum<'a>(self, world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
-        let throughput = throughput(world, flows.clone());
-        let delay = delay(world, flows.clone());
+        let throughput = utilisation(world, flows.clone());
+        let delay = mean(flows.clone().map(|flow| delay(world, flow)));
         let fairness = fairness(flows.clone());
         let terms = [
             throughput,
             delay,
-            loss(flows.clone()),
+            mean(flows.clone().map(lost_bytes_share)),
             fairness,
-            stability(flows.clone()),
+            mean(flows.clone().map(|flow| (1.0 - instability(flow)).max(0.0))),
             throughput / (1.0 + delay),
             utility(world, flows),
             1.0 - fairness,
@@ -99,66 +96,26 @@ impl Weights {
     }
 }
 
-fn throughput<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState>) -> f64 {
-    let sum: f64 = flows.map(|flow| flow.report.avg_throughput as f64).sum();
-    ratio(sum, world.capacity_bytes_per_s).min(1.0)
-}
-
-fn delay<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState>) -> f64 {
-    mean(flows.map(|flow| {
-        let inflation = ratio(f64::from(flow.report.latency_us()), world.base_rtt_us(flow.extra_delay_ns));
-        (inflation - 1.0).clamp(0.0, DELAY_CAP)
-    }))
-}
-
-fn loss<'a>(flows: impl Iterator<Item = &'a FlowState>) -> f64 {
-    mean(flows.map(|flow| {
-        let (lost, delivered) = (flow.report.lost_bytes as f64, flow.report.delivered_bytes as f64);
-        if lost >= delivered { f64::from(u8::from(lost > 0.0)) } else { lost / delivered }
-    }))
-}
-
 /// Kelly's utility of rates, relative to equal shares of the capacity.
 fn utility<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
     let share = ratio(world.capacity_bytes_per_s, flows.clone().count() as f64);
-    mean(flows.map(|flow| {
-        let rate = mean(flow.recent_throughput_bytes_per_s().iter().copied());
-        ratio(rate, share).max(UTILITY_FLOOR).ln()
-    }))
+    mean(flows.map(|flow| ratio(recent_throughput(flow), share).max(UTILITY_FLOOR).ln()))
 }
 
 /// Jain's index: (Σ x)² / (n Σ x²); 1 if no flow got anything.
 fn fairness<'a>(flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
-    let averages = flows.map(|flow| mean(flow.recent_throughput_bytes_per_s().iter().copied()));
+    let averages = flows.map(recent_throughput);
     let centre = mean(averages.clone());
     let relative = ratio(standard_deviation(averages), centre);
     // Σ x² = n (mean² + deviation²).
     1.0 / (1.0 + relative * relative)
 }
 
-fn stability<'a>(flows: impl Iterator<Item = &'a FlowState>) -> f64 {
-    mean(flows.map(|flow| {
-        let recent = flow.recent_throughput_bytes_per_s().iter().copied();
-        (1.0 - ratio(standard_deviation(recent.clone()), mean(recent))).max(0.0)
-    }))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{WORLD, flow_of as flow};
     use super::*;
     use crate::Report;
-
-    /// 100 Mbit/s, 15 ms one way.
-    const WORLD: World =
-        World { capacity_bytes_per_s: 12.5e6, base_rtt_ns: 30_000_000, buffer_bytes: 375_000 };
-
-    fn flow(throughput: &[u64], last: Report) -> FlowState {
-        let mut flow = FlowState::new(0);
-        for avg_throughput in throughput {
-            flow.observe(&Report { interval_ns: 30_000_000, avg_throughput: *avg_throughput, ..last });
-        }
-        flow
-    }
 
     fn check(reward: &str, flows: &[FlowState], expected: f64) {
         let got = Weights::parse(reward).unwrap().sum(&WORLD, flows.iter());

@@ -4,7 +4,7 @@ use crate::support::policies;
 use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
 use leo_sim::{Batch, BatchSettings, Nanos, PATH_FIELDS, RUN_ON, Scenario, TraceSet, View};
 
-/// Settings without series, normalisation or known ranges, on one thread.
+/// Settings of agents without series, normalisation or known ranges, on one thread.
 pub fn settings(slots: usize, spec: AgentSpec, reward: Reward, interval: Nanos) -> BatchSettings {
     BatchSettings {
         slots,
@@ -15,6 +15,8 @@ pub fn settings(slots: usize, spec: AgentSpec, reward: Reward, interval: Nanos) 
         threads: 1,
         normalize_observations: false,
         known_ranges: None,
+        watches: false,
+        holds: 0,
     }
 }
 

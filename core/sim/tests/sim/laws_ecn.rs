@@ -1,6 +1,6 @@
 //! Queues that mark instead of dropping, with ECN flows.
 
-use crate::support::{assert_conserved, dumbbell, run};
+use crate::support::{dumbbell, run};
 use leo_sim::RunLog;
 use serde_json::{Value, json};
 
@@ -10,9 +10,7 @@ fn managed(scheme: &str, queue: Value, ecn: bool) -> RunLog {
     for flow in 0..2 {
         scenario["flows"][flow]["ecn"] = json!(ecn);
     }
-    let log = run(&scenario, 0);
-    assert_conserved(&log);
-    log
+    run(&scenario, 0)
 }
 
 #[test]

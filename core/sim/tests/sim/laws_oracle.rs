@@ -4,7 +4,7 @@ use leo_link::{Event, OneWay, PathTrace, Row, Stretch};
 use leo_sim::RunLog;
 use serde_json::json;
 
-use crate::support::{MS, SECOND, assert_conserved, dumbbell, run, run_over, trace, traced};
+use crate::support::{MS, SECOND, dumbbell, run, run_over, trace, traced};
 
 fn alone(path: PathTrace) -> RunLog {
     run_over(path, &traced(json!({"bdp": 1.0}), 20.0, &["oracle"]), 100 * MS)
@@ -128,7 +128,6 @@ fn whatever_an_application_writes_goes_at_once_and_all_of_a_transfer_arrives() {
         ],
     });
     let log = run(&scenario, SECOND);
-    assert_conserved(&log);
     let mut transfers = log.flows.iter().filter(|flow| flow.transfer_bytes.is_some());
     assert!(transfers.all(|flow| flow.completion_s.is_some() || flow.start_s > 9.0), "{:?}", log.flows);
     assert!(log.flows[0].delivered_packets > 500, "{:?}", log.flows[0]);

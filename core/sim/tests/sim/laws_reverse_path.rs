@@ -1,6 +1,6 @@
 //! Effects of a narrow, busy or lossy reverse path (RFC 3449), and backward flows.
 
-use crate::support::{MS, PACKET_BITS, assert_conserved, dumbbell, refusal, run, run_over, trace, traced};
+use crate::support::{MS, PACKET_BITS, dumbbell, refusal, run, run_over, trace, traced};
 use leo_sim::RunLog;
 use serde_json::{Value, json};
 
@@ -10,9 +10,7 @@ const ACK_BITS: f64 = 52.0 * 8.0;
 fn asymmetric(scheme: &str, seconds: f64, reverse: Value) -> RunLog {
     let mut scenario = dumbbell(20.0, 25.0, seconds, &[scheme]);
     scenario["links"]["b"]["reverse"] = reverse;
-    let log = run(&scenario, 0);
-    assert_conserved(&log);
-    log
+    run(&scenario, 0)
 }
 
 #[test]
@@ -61,7 +59,6 @@ fn both_ways(kind: &str, reverse_mbps: f64) -> [f64; 2] {
     scenario["links"]["b"]["reverse"] = json!({"rate_mbps": reverse_mbps, "queue": queue});
     scenario["flows"][1]["direction"] = json!("backward");
     let log = run(&scenario, 0);
-    assert_conserved(&log);
     [log.flows[0].normalized_goodput, log.flows[1].normalized_goodput]
 }
 
@@ -90,7 +87,6 @@ fn data_of_a_backward_flow_crosses_the_reverse_links_from_the_routes_end_to_its_
         "flows": [{"scheme": "cubic", "route": ["a", "b"], "direction": "backward", "extra_delay_ms": 5}],
     });
     let log = run(&scenario, 1_000 * MS);
-    assert_conserved(&log);
     let flow = &log.flows[0];
     let names: Vec<&str> = log.links.iter().map(|link| link.link.as_str()).collect();
     assert_eq!(names, ["a", "b", "a.reverse", "b.reverse"]);
@@ -120,7 +116,6 @@ fn with_a_trace_the_way_back_has_the_traces_downlink_unless_a_rate_is_given() {
         scenario["links"]["b"]["reverse"] = reverse;
         scenario["flows"][0]["direction"] = json!("backward");
         let log = run_over(path.clone(), &scenario, 0);
-        assert_conserved(&log);
         [0, 1].map(|flow: usize| log.flows[flow].capacity_mbps.round())
     };
     assert_eq!(capacity(json!({})), [8.0, 40.0]);

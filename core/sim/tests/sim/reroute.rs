@@ -1,6 +1,6 @@
 //! Flows that change their routes.
 
-use crate::support::{MS, assert_conserved, dumbbell, mean, refusal, run};
+use crate::support::{MS, dumbbell, mean, refusal, run};
 use leo_sim::RunLog;
 use serde_json::json;
 
@@ -44,7 +44,6 @@ fn a_pair_that_moves_to_a_busy_path_shares_it_and_grows_again_when_it_moves_back
 #[test]
 fn a_change_of_route_itself_loses_nothing() {
     let log = hotspot();
-    assert_conserved(&log);
     assert!(log.links.iter().all(|link| link.lost_packets == 0), "{:?}", log.links);
     let sent: u64 = log.flows.iter().map(|flow| flow.sent_packets).sum();
     let offered: u64 = log.links.iter().map(|link| link.offered_packets).sum();

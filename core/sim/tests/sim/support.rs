@@ -24,9 +24,11 @@ pub fn simulation(scenario: &Value, traces: &TraceSet, series: Nanos) -> Simulat
         .expect("the scenario can be built")
 }
 
-/// Run simulations to their end.
+/// Run simulations to their end, and assert that no packet is unaccounted for.
 pub fn run_many(simulations: Vec<Simulation>, threads: usize) -> Vec<RunLog> {
-    leo_sim::run_many(simulations, threads, RUN_ON).expect("nobody stops them")
+    let logs = leo_sim::run_many(simulations, threads, RUN_ON).expect("nobody stops them");
+    logs.iter().for_each(assert_conserved);
+    logs
 }
 
 /// Run a scenario without traces, with a series row every `series`.

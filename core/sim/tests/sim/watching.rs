@@ -3,7 +3,7 @@
 use crate::arrays::{Arrays, settings};
 use crate::support::{MS, dumbbell, parse};
 use leo_control::{AgentSpec, Reward};
-use leo_sim::Batch;
+use leo_sim::{Batch, BatchSettings};
 use serde_json::json;
 
 const SPEC: AgentSpec = AgentSpec::SAGE;
@@ -21,18 +21,20 @@ struct Watched {
 }
 
 fn watch(scenario: &serde_json::Value, slots: usize, action: f32) -> Result<Watched, String> {
-    run(scenario, slots, Batch::watching_schemes, |_| action)
+    run(scenario, slots, Some(0), |_| action)
 }
 
-/// Run a batch of one; `action` maps all rows so far to actions.
+/// Run a batch of one that watches schemes and holds this many of them, or has agents; `action` maps all rows so far to
+/// actions.
 fn run(
     scenario: &serde_json::Value,
     slots: usize,
-    configure: impl FnOnce(Batch) -> Batch,
+    holds: Option<usize>,
     mut action: impl FnMut(&[Vec<Row>]) -> f32,
 ) -> Result<Watched, String> {
-    let batch = configure(Batch::new(1, settings(slots, SPEC, Reward::Sage, 10 * MS)));
-    let mut arrays = Arrays::new(batch);
+    let settings = settings(slots, SPEC, Reward::Sage, 10 * MS);
+    let (watches, holds) = (holds.is_some(), holds.unwrap_or(0));
+    let mut arrays = Arrays::new(Batch::new(1, BatchSettings { watches, holds, ..settings }));
     arrays.reset(0, &parse(scenario))?;
     let mut rows = vec![Vec::new(); slots];
     loop {
@@ -113,20 +115,15 @@ fn a_batch_that_watches_needs_a_classic_scheme_and_a_slot_for_each() {
 fn an_agent_that_does_what_a_held_scheme_did_sees_what_it_saw() {
     for scheme in ["cubic", "vegas", "bbr3"] {
         let scenario = |scheme: &str| dumbbell(24.0, 20.0, 8.0, &[scheme]);
-        let held = run(&scenario(scheme), 1, |batch| batch.holding_schemes(1), |_| 0.0).unwrap();
+        let held = run(&scenario(scheme), 1, Some(1), |_| 0.0).unwrap();
         let windows: Vec<f64> = held.rows[0].iter().map(|row| row.2[CWND]).collect();
         let mut exact = 10.0_f64;
-        let agent = run(
-            &scenario("agent"),
-            1,
-            |batch| batch,
-            |rows| {
-                // The largest exponent in thousandths whose window does not exceed the scheme's rounded one.
-                let log2 = (1_000.0 * (windows[rows[0].len()] / exact).log2()).floor() / 1_000.0;
-                exact *= log2.exp2();
-                (log2 / 2.0) as f32
-            },
-        )
+        let agent = run(&scenario("agent"), 1, None, |rows| {
+            // The largest exponent in thousandths whose window does not exceed the scheme's rounded one.
+            let log2 = (1_000.0 * (windows[rows[0].len()] / exact).log2()).floor() / 1_000.0;
+            exact *= log2.exp2();
+            (log2 / 2.0) as f32
+        })
         .unwrap();
         assert_eq!(held.rows[0].len(), agent.rows[0].len());
         for (interval, (by_scheme, by_agent)) in held.rows[0].iter().zip(&agent.rows[0]).enumerate() {
@@ -144,7 +141,7 @@ fn an_agent_that_does_what_a_held_scheme_did_sees_what_it_saw() {
 fn who_competes_with_a_held_scheme_is_not_held() {
     let scenario = dumbbell(24.0, 20.0, 1.0, &["cubic", "cubic"]);
     let first_window = |held: usize, slot: usize| {
-        let watched = run(&scenario, 2, |batch| batch.holding_schemes(held), |_| 0.0).unwrap();
+        let watched = run(&scenario, 2, Some(held), |_| 0.0).unwrap();
         let delivered = watched.rows[slot].iter().find(|row| row.2[DELIVERED] > 0.0);
         delivered.expect("something was delivered").2[CWND]
     };

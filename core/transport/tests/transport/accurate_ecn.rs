@@ -166,12 +166,7 @@ fn each_mark_is_reported_once_and_reduces_the_window_once_a_round_trip() {
     pipe.serialisation = MS;
     pipe.marks = Box::new(|sent| (300..320).contains(&sent.seq));
     pipe.use_accurate_ecn();
-    let mut before = 0;
-    while pipe.sender.scheme().slow_start_threshold() == u32::MAX {
-        before = pipe.sender.scheme().window();
-        let until = pipe.now + MS;
-        pipe.run(until);
-    }
+    let before = pipe.run_to_reduction();
     let threshold = pipe.sender.scheme().slow_start_threshold();
     assert_eq!(threshold, before / 2);
     pipe.run(pipe.now + 2_000 * MS);

@@ -119,6 +119,18 @@ fn patience(there: Trouble, back: Trouble, packets: u32) -> Nanos {
 const TROUBLE_ENDS: Nanos = 5_000 * MS;
 const SERIALISATION: Nanos = MS / 2;
 
+/// A pipe with trouble in both directions, whose packets are marked with the chance `marking` / 2^64.
+fn troubled(sender: Sender, [there, back]: [Trouble; 2], marking: u64, seed: u64, pushes: bool) -> Pipe {
+    let mut data = Chaos::new(there, seed, TROUBLE_ENDS);
+    let mut acks = Chaos::new(back, !seed, TROUBLE_ENDS);
+    let mut pipe = Pipe::of(sender, move |sent: Sent| data.fate(sent.at), move |at| acks.fate(at));
+    pipe.serialisation = SERIALISATION;
+    pipe.pushes = pushes;
+    let mut marks = Pcg64Mcg::seed_from_u64(seed ^ 1);
+    pipe.marks = Box::new(move |_| marks.next_u64() < marking);
+    pipe
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases()))]
     #[test]
@@ -129,21 +141,12 @@ proptest! {
         marking in prop_oneof![Just(0), Just(u64::MAX / 100), Just(u64::MAX / 2)],
         (seed, pushes) in any::<(u64, bool)>(),
     ) {
-        let mut data = Chaos::new(there, seed, TROUBLE_ENDS);
-        let mut acks = Chaos::new(back, !seed, TROUBLE_ENDS);
-        let mut pipe = Pipe::new(scheme, move |sent: Sent| data.fate(sent.at), move |at| acks.fate(at));
-        pipe.serialisation = SERIALISATION;
-        pipe.pushes = pushes;
-        let mut marks = Pcg64Mcg::seed_from_u64(seed ^ 1);
-        pipe.marks = Box::new(move |_| marks.next_u64() < marking);
+        let mut pipe = troubled(Sender::new(scheme, true), [there, back], marking, seed, pushes);
         // Pipe::run checks timers, order and counts at each event.
         pipe.run(TROUBLE_ENDS);
         let outstanding = pipe.next();
         let patience = TROUBLE_ENDS + patience(there, back, pipe.sender.packets_out());
-        while pipe.una() < outstanding && pipe.now < patience {
-            let until = pipe.now + 1_000 * MS;
-            pipe.run(until);
-        }
+        pipe.run_while(1_000 * MS, |pipe| pipe.una() < outstanding && pipe.now < patience);
         prop_assert!(pipe.una() >= outstanding, "{} of {outstanding} are acknowledged: {:?}", pipe.una(), pipe.sender.stats());
         let stats = pipe.sender.stats();
         prop_assert!(stats.retransmitted <= stats.lost + stats.timeouts + pipe.sent.len() as u64 / 10 + 10);
@@ -178,29 +181,20 @@ proptest! {
         wmem in buffer(),
         (seed, pushes) in any::<(u64, bool)>(),
     ) {
-        let mut data = Chaos::new(there, seed, TROUBLE_ENDS);
-        let mut acks = Chaos::new(back, !seed, TROUBLE_ENDS);
         let mut sender = Sender::new(scheme, false).with_transfer(bytes);
         if wmem.is_some() {
             sender = sender.with_buffer();
         }
-        let mut pipe = Pipe::of(sender, move |sent: Sent| data.fate(sent.at), move |at| acks.fate(at));
-        pipe.serialisation = SERIALISATION;
-        pipe.pushes = pushes;
+        let mut pipe = troubled(sender, [there, back], marking, seed, pushes);
         if let Some(rmem) = rmem {
             pipe.limit(ReceiveWindow::new(rmem));
         }
         pipe.send_buffer = wmem.map(SendBuffer::new);
-        let mut marks = Pcg64Mcg::seed_from_u64(seed ^ 1);
-        pipe.marks = Box::new(move |_| marks.next_u64() < marking);
         pipe.run(TROUBLE_ENDS);
         // Pipe::run checks that a timer ends every silence.
         let packets = bytes.div_ceil(u64::from(SEGMENT_BYTES));
         let patience = TROUBLE_ENDS + patience(there, back, packets as u32);
-        while !pipe.sender.is_finished() && pipe.now < patience {
-            let until = pipe.now + 1_000 * MS;
-            pipe.run(until);
-        }
+        pipe.run_while(1_000 * MS, |pipe| !pipe.sender.is_finished() && pipe.now < patience);
         prop_assert!(pipe.sender.is_finished(), "{:?}", pipe.sender.stats());
         prop_assert_eq!(pipe.receiver.delivered(), bytes.div_ceil(u64::from(SEGMENT_BYTES)));
         prop_assert_eq!((pipe.sender.in_flight(), pipe.sender.packets_out()), (0, 0));

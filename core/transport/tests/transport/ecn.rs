@@ -24,12 +24,7 @@ fn marking(name: &str, marks: impl FnMut(Sent) -> bool + 'static) -> Pipe {
 fn all_marks_of_a_window_bring_one_reduction_and_one_report_of_it() {
     // RFC 3168 §6.1.2: "TCP should not react to congestion indications more than once every window of data".
     let mut pipe = marking("reno", |sent| (300..320).contains(&sent.seq));
-    let mut before = 0;
-    while pipe.sender.scheme().slow_start_threshold() == u32::MAX {
-        before = pipe.sender.scheme().window();
-        let until = pipe.now + MS;
-        pipe.run(until);
-    }
+    let before = pipe.run_to_reduction();
     assert_eq!(pipe.sender.scheme().window(), before / 2);
     pipe.run(pipe.now + 2_000 * MS);
     assert_eq!(pipe.reported.len(), 1, "{:?}", pipe.reported);
@@ -51,10 +46,7 @@ fn marks_that_follow_the_report_bring_another_reduction() {
 fn the_reduction_spreads_over_a_round_trip_as_with_loss() {
     // Linux uses PRR in CA_CWR: every second delivery lets a packet out.
     let mut pipe = marking("reno", |sent| sent.seq == 300);
-    while pipe.reported.is_empty() {
-        let until = pipe.now + MS;
-        pipe.run(until);
-    }
+    pipe.run_while(MS, |pipe| pipe.reported.is_empty());
     let (begin, window) = (pipe.now, pipe.sender.packets_out());
     let round = MS * Nanos::from(window);
     pipe.run(begin + round);
@@ -90,10 +82,7 @@ fn what_a_mark_took_is_not_given_back() {
         let mut pipe = Pipe::new(scheme("reno"), late, |_| vec![ONE_WAY]);
         pipe.serialisation = MS;
         pipe.marks = Box::new(move |sent| mark && sent.seq == 900);
-        while pipe.sender.stats().lost == 0 {
-            let until = pipe.now + MS;
-            pipe.run(until);
-        }
+        pipe.run_while(MS, |pipe| pipe.sender.stats().lost == 0);
         let before = pipe.now;
         pipe.run(before + 300 * MS);
         (pipe.sender.scheme().slow_start_threshold(), pipe.sender.stats().undone)
@@ -131,10 +120,7 @@ fn a_loss_while_a_mark_is_answered_is_repaired_without_a_second_reduction() {
     let mut pipe = Pipe::new(scheme("reno"), lost, |_| vec![ONE_WAY]);
     pipe.serialisation = MS;
     pipe.marks = Box::new(|sent| sent.seq == 300);
-    while pipe.reported.is_empty() {
-        let until = pipe.now + MS;
-        pipe.run(until);
-    }
+    pipe.run_while(MS, |pipe| pipe.reported.is_empty());
     let threshold = pipe.sender.scheme().slow_start_threshold();
     pipe.run(pipe.now + 1_500 * MS);
     let stats = pipe.sender.stats();

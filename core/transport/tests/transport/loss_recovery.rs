@@ -105,10 +105,7 @@ fn a_tail_that_a_probe_reveals_reduces_the_window_once() {
     pipe.run(3 * RTT + MS);
     let window = pipe.sender.scheme().window();
     assert_eq!((pipe.next(), pipe.sender.stats().lost), (90, 0));
-    while pipe.una() < 130 {
-        let until = pipe.now + MS;
-        pipe.run(until);
-    }
+    pipe.run_while(MS, |pipe| pipe.una() < 130);
     assert_eq!((pipe.sender.scheme().slow_start_threshold(), pipe.sender.stats().timeouts), (window / 2, 0));
 }
 
@@ -178,10 +175,7 @@ fn recovery_spreads_the_reduction_over_a_round_trip() {
     let mut pipe = pipe(reno(), |sent| sent.seq == 4_000 && sent.transmission == 1);
     pipe.serialisation = MS / 2;
     pipe.run(ONE_WAY);
-    while pipe.sender.stats().lost == 0 {
-        let until = pipe.now + MS;
-        pipe.run(until);
-    }
+    pipe.run_while(MS, |pipe| pipe.sender.stats().lost == 0);
     let begin = pipe.now;
     let before = pipe.sender.packets_out();
     let queue_rtt = Nanos::from(before) * MS / 2;
@@ -210,16 +204,10 @@ fn losses_of_what_was_sent_after_the_reduction_began_bring_another() {
     let mut pipe = pipe(reno(), lost);
     pipe.serialisation = MS / 2;
     pipe.run(ONE_WAY);
-    while pipe.sender.stats().lost == 0 {
-        let until = pipe.now + MS;
-        pipe.run(until);
-    }
+    pipe.run_while(MS, |pipe| pipe.sender.stats().lost == 0);
     let threshold = pipe.sender.scheme().slow_start_threshold();
     assert!(pipe.next() < 420 && pipe.una() == 200);
-    while pipe.una() < 600 {
-        let until = pipe.now + MS;
-        pipe.run(until);
-    }
+    pipe.run_while(MS, |pipe| pipe.una() < 600);
     assert_eq!(pipe.sender.scheme().slow_start_threshold(), threshold / 2);
     assert_eq!((pipe.sender.stats().lost, pipe.sender.stats().timeouts), (3, 0));
 }

@@ -168,6 +168,23 @@ impl Pipe {
         }
     }
 
+    /// Run in steps while `goes_on`.
+    pub fn run_while(&mut self, step: Nanos, goes_on: impl Fn(&Self) -> bool) {
+        while goes_on(self) {
+            self.run(self.now + step);
+        }
+    }
+
+    /// Run to the first reduction of the window, and return the window before it.
+    pub fn run_to_reduction(&mut self) -> u32 {
+        let mut before = 0;
+        while self.sender.scheme().slow_start_threshold() == u32::MAX {
+            before = self.sender.scheme().window();
+            self.run(self.now + MS);
+        }
+        before
+    }
+
     /// First packet whose in-order arrival the sender does not know of.
     pub fn una(&self) -> u64 {
         self.next() - u64::from(self.sender.packets_out())
