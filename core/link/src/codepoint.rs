@@ -31,14 +31,12 @@ impl Codepoint {
     }
 
     /// Return whether a queue may mark the packet instead of dropping it (RFC 3168 §5).
-    #[inline]
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }
 
     /// Return whether the packet belongs into the L4S queue. RFC 9331 §5.1: a node "MUST classify arriving
     /// ECT(1) packets for L4S treatment" and CE packets as well.
-    #[inline]
     pub const fn is_l4s(self) -> bool {
         matches!(self, Self::Ect1 | Self::Ce)
     }

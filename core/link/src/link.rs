@@ -280,7 +280,6 @@ impl<P: Packet> Link<P> {
     }
 
     /// Return whether a packet of `size` bytes fits in the queue, given the departures noted so far.
-    #[inline]
     fn has_room(&self, size: u32) -> bool {
         self.limit.admits(self.leaving.len() as u64, self.queued_bytes, size)
     }

@@ -15,41 +15,34 @@ const PUSH: u8 = 1 << 5;
 
 impl Ecn {
     /// Create the bits of a data packet with this codepoint; `answers` sets CWR.
-    #[inline]
     pub const fn of_data(codepoint: Codepoint, answers: bool) -> Self {
         Self(codepoint as u8 | (answers as u8 * ANSWER))
     }
 
     /// Create the bits of an ACK; `marked` sets ECE.
-    #[inline]
     pub const fn of_ack(marked: bool) -> Self {
         Self(marked as u8 * ECHO)
     }
 
     /// Create the bits of an ACK with this ACE field.
-    #[inline]
     pub const fn of_ace(ace: u8) -> Self {
         Self(ace << ACE_SHIFT)
     }
 
     /// Set PSH if `pushes`.
-    #[inline]
     pub const fn pushing(self, pushes: bool) -> Self {
         Self(self.0 | (pushes as u8 * PUSH))
     }
 
-    #[inline]
     pub const fn pushes(self) -> bool {
         self.0 & PUSH != 0
     }
 
     /// The ACE field.
-    #[inline]
     pub const fn ace(self) -> u8 {
         (self.0 >> ACE_SHIFT) & ACE
     }
 
-    #[inline]
     pub const fn codepoint(self) -> Codepoint {
         Codepoint::of(self.0)
     }
@@ -65,22 +58,18 @@ impl Ecn {
     }
 
     /// Return whether both CE and CWR are unset.
-    #[inline]
     pub const fn says_nothing(self) -> bool {
         !self.is_marked() && !self.is_answer()
     }
 
-    #[inline]
     pub const fn is_marked(self) -> bool {
         matches!(self.codepoint(), Codepoint::Ce)
     }
 
-    #[inline]
     pub const fn is_echo(self) -> bool {
         self.0 & ECHO != 0
     }
 
-    #[inline]
     pub const fn is_answer(self) -> bool {
         self.0 & ANSWER != 0
     }

@@ -31,12 +31,10 @@ impl EventQueue {
         if flow_time < link_time { (flow_time, Source::Flow(flow)) } else { (link_time, Source::Link(link)) }
     }
 
-    #[inline]
     pub fn set_link(&mut self, link: usize, time: Nanos) {
         self.links.set(link, time);
     }
 
-    #[inline]
     pub fn set_flow(&mut self, flow: usize, time: Nanos) {
         self.flows.set(flow, time);
     }

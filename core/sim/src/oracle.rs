@@ -267,7 +267,6 @@ impl Oracle {
     }
 
     /// Return when to send next.
-    #[inline]
     pub const fn wakes(&self) -> Nanos {
         self.wakes
     }

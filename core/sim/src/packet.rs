@@ -19,7 +19,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    #[inline]
     pub const fn goes_back(self) -> bool {
         self as u8 & 1 == 1
     }
@@ -84,14 +83,12 @@ impl Head {
 impl Deref for Packet {
     type Target = Head;
 
-    #[inline]
     fn deref(&self) -> &Head {
         &self.head
     }
 }
 
 impl DerefMut for Packet {
-    #[inline]
     fn deref_mut(&mut self) -> &mut Head {
         &mut self.head
     }
@@ -134,27 +131,22 @@ impl leo_link::Packet for Packet {
         Self { head, sacks: options.sacks, ecn_option: options.ecn }
     }
 
-    #[inline]
     fn bytes(&self) -> u32 {
         u32::from(self.head.bytes)
     }
 
-    #[inline]
     fn flow(&self) -> u32 {
         self.head.flow
     }
 
-    #[inline]
     fn codepoint(&self) -> Codepoint {
         self.head.ecn.codepoint()
     }
 
-    #[inline]
     fn mark_congestion(&mut self) -> bool {
         self.head.ecn.mark()
     }
 
-    #[inline]
     fn travels(&mut self, propagation: Nanos) {
         self.head.propagation += propagation;
     }

@@ -70,7 +70,6 @@ impl Paths {
     }
 
     /// Return the first link of the data direction.
-    #[inline]
     pub fn first(&self, path: u32) -> u32 {
         self.links[self.stretches[path as usize][0].start as usize]
     }

@@ -64,12 +64,10 @@ impl Routes {
         self.all.len() > 1
     }
 
-    #[inline]
     pub const fn path(&self) -> u32 {
         self.path
     }
 
-    #[inline]
     pub const fn next_change(&self) -> Nanos {
         self.next_change
     }

@@ -310,7 +310,6 @@ impl Simulation {
     }
 
     /// Send the packets that the flow may send now, and update its timers.
-    #[inline]
     pub(crate) fn pump(&mut self, index: usize) {
         self.send_allowed(index, true);
     }

@@ -54,7 +54,6 @@ pub fn whole_burst(rate: u64, min_rtt: Nanos) -> u32 {
 
 /// Return the packets in a burst of at most 250 µs at `rate` bytes/s. draft-briscoe-iccrg-prague-congestion-control-04 §2.5.2:
 /// "max_burst = pacing_rate * MAX_BURST_DELAY / MTU_BITS".
-#[inline]
 pub fn short_burst(rate: u64) -> u32 {
     (rate / (4_000 * u64::from(SEGMENT_BYTES))).clamp(1, BURST_MAX) as u32
 }

@@ -30,7 +30,6 @@ impl Starvation {
     }
 
     /// Note an ACK that may grow the window, whether or not it does (snd_cwnd_stamp in tcp_cong_avoid).
-    #[inline]
     pub fn renew(&mut self, now: Nanos) {
         self.since = now;
     }

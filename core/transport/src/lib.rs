@@ -39,7 +39,6 @@ pub use sender::{Sender, SenderStats, Transmit};
 pub use leo_cc::{EcnMode, NEVER, Nanos, RateSample, SEGMENT_BYTES};
 
 /// Return the time of the timestamp clock, in whole milliseconds (Linux's tcp_clock_ms).
-#[inline]
 pub const fn timestamp_ms(now: Nanos) -> u64 {
     now / 1_000_000
 }

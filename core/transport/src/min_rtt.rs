@@ -24,7 +24,6 @@ impl MinRtt {
     }
 
     /// Return the minimum, or `Nanos::MAX` before the first sample.
-    #[inline]
     pub const fn get(&self) -> Nanos {
         self.best[0].rtt
     }

@@ -40,13 +40,11 @@ impl Pacer {
     }
 
     /// Note packets that leave at `now` uncharged.
-    #[inline]
     pub fn on_sent_freely(&mut self, now: Nanos) {
         self.next = self.next.max(now);
     }
 
     /// The time before which nothing more may leave.
-    #[inline]
     pub const fn until(&self) -> Nanos {
         self.next
     }

@@ -13,13 +13,11 @@ pub struct RangeSet {
 }
 
 impl RangeSet {
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
     /// Return the end of the highest range; 0 when empty.
-    #[inline]
     pub fn end(&self) -> u64 {
         self.ranges.back().map_or(0, |&(_, end)| end)
     }

@@ -141,7 +141,6 @@ impl Receiver {
 
     /// Note that the packet that [`Receiver::on_data`] gets next carries PSH. Linux's tcp_cleanup_rbuf
     /// acknowledges it as soon as it is read (since 6.6 and the stable kernels of 2023, also one of full size).
-    #[inline]
     pub const fn on_push(&mut self) {
         self.pushed = true;
     }

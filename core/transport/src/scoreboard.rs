@@ -67,24 +67,20 @@ impl Scoreboard {
     }
 
     /// First packet not acknowledged in order.
-    #[inline]
     pub const fn una(&self) -> u64 {
         self.una
     }
 
-    #[inline]
     pub const fn next(&self) -> u64 {
         self.next
     }
 
     /// Packets sent and not acknowledged in order.
-    #[inline]
     pub const fn packets_out(&self) -> u32 {
         (self.next - self.una) as u32
     }
 
     /// RFC 6675's pipe: packets presumably still in the network.
-    #[inline]
     pub const fn in_flight(&self) -> u32 {
         self.packets_out() + self.retransmissions_out - self.sacked - self.lost
     }
@@ -102,7 +98,6 @@ impl Scoreboard {
         self.lost
     }
 
-    #[inline]
     pub fn get(&self, seq: u64) -> Segment {
         self.ring[seq as usize & (self.ring.len() - 1)].unpacked(&self.latest)
     }

@@ -51,25 +51,21 @@ impl Supply {
     }
 
     /// Packets below this one may be sent.
-    #[inline]
     pub const fn sendable(&self) -> u64 {
         self.sendable
     }
 
     /// The application has written the packets below this one.
-    #[inline]
     pub const fn written(&self) -> u64 {
         self.written
     }
 
     /// The receiver allows the packets below this one.
-    #[inline]
     pub const fn edge(&self) -> u64 {
         self.edge
     }
 
     /// Packets of a transfer; `u64::MAX` without one.
-    #[inline]
     pub const fn end(&self) -> u64 {
         self.end
     }

@@ -20,7 +20,6 @@ impl WindowUsage {
     }
 
     /// Whether the window limits the flow. In slow start a half-used window may grow.
-    #[inline]
     pub fn is_limited(&self, window: u32, slow_start: bool) -> bool {
         self.limited || (slow_start && window < 2 * self.max_packets_out)
     }

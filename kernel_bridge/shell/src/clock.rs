@@ -14,7 +14,6 @@ impl Clock {
         Self { zero: read(ClockId::CLOCK_MONOTONIC) }
     }
 
-    #[inline]
     pub fn now(&self) -> Nanos {
         read(ClockId::CLOCK_MONOTONIC) - self.zero
     }

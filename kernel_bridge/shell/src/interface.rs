@@ -60,13 +60,11 @@ impl Tun {
     }
 
     /// Read the next packet; fails with `WouldBlock` if none waits.
-    #[inline]
     pub fn read(&self, room: &mut [u8]) -> io::Result<usize> {
         (&self.file).read(room)
     }
 
     /// Hand a packet to the kernel; fails if the device is down.
-    #[inline]
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         (&self.file).write(packet).map(|_| ())
     }

@@ -34,7 +34,6 @@ impl SleepDebt {
     }
 
     /// Return whether it has slept too little to wait awake.
-    #[inline]
     pub const fn is_owed(&self) -> bool {
         self.owed >= MIN_OWED
     }

@@ -69,7 +69,6 @@ impl RoundRtt {
     }
 
     /// Whether this ACK ends the round.
-    #[inline]
     pub const fn has_ended(&self, ack: &Ack) -> bool {
         ack.una > self.end
     }

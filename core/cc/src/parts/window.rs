@@ -52,7 +52,6 @@ impl<S: WindowBased> CongestionControl for Windowed<S> {
         self.scheme.on_restart(now, idle);
     }
 
-    #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         self.scheme.on_ack(&mut self.window, ack);
     }

@@ -18,7 +18,6 @@ impl WindowedMax {
     }
 
     /// The largest value of the window.
-    #[inline]
     pub const fn get(&self) -> f64 {
         self.samples[0].1
     }

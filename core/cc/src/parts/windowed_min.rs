@@ -14,7 +14,6 @@ impl WindowedMin {
     }
 
     /// The minimum; infinite before the first value.
-    #[inline]
     pub const fn get(&self) -> f64 {
         -self.negated.get()
     }

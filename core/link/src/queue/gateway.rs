@@ -18,7 +18,6 @@ impl Gateway {
     }
 
     /// Return whether to drop a packet that finds `bytes` waiting.
-    #[inline]
     pub fn refuses(&mut self, bytes: u64) -> bool {
         bytes > self.threshold && self.random.next_u64() >> 62 == 0
     }

@@ -108,19 +108,15 @@ impl<P> Managed<P> {
 }
 
 impl<P: Packet> Discipline<P> for Managed<P> {
-    #[inline]
     fn enqueue(&mut self, waiting: Waiting<P>, now: Nanos, tally: &mut Tally) {
         dispatch!(self, queue => queue.enqueue(waiting, now, tally));
     }
-    #[inline]
     fn dequeue(&mut self, now: Nanos, tally: &mut Tally) -> Option<Waiting<P>> {
         dispatch!(self, queue => queue.dequeue(now, tally))
     }
-    #[inline]
     fn pool(&self) -> &Pool<P> {
         dispatch!(self, queue => queue.pool())
     }
-    #[inline]
     fn ready_at(&self, now: Nanos) -> Nanos {
         dispatch!(self, queue => queue.ready_at(now))
     }

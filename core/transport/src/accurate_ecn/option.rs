@@ -22,7 +22,6 @@ pub struct EcnOption {
 }
 
 impl Default for EcnOption {
-    #[inline]
     fn default() -> Self {
         Self::ABSENT
     }

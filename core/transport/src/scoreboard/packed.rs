@@ -104,7 +104,6 @@ impl Packed {
 }
 
 /// Return the total nearest to `latest` that has these low bits.
-#[inline]
 const fn whole(low: u32, latest: u64) -> u64 {
     latest.wrapping_add_signed(low.wrapping_sub(latest as u32) as i32 as i64)
 }

@@ -22,7 +22,6 @@ impl Sender {
     }
 
     /// Whether all of a transfer is acknowledged.
-    #[inline]
     pub const fn is_finished(&self) -> bool {
         self.board.una() >= self.supply.end()
     }
@@ -33,7 +32,6 @@ impl Sender {
     }
 
     /// Payload of packet `seq` in bytes: the last of a transfer may be short.
-    #[inline]
     pub const fn payload_bytes(&self, seq: u64) -> u32 {
         self.supply.payload_bytes(seq)
     }

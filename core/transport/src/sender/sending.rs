@@ -103,7 +103,6 @@ impl Sender {
 
     /// Return whether the new packet from [`Sender::transmit`] carries CWR (RFC 3168). With ECN, ask for
     /// each. RFC 9768 §3.1.5: a host in AccECN mode "MUST NOT set CWR" for it.
-    #[inline]
     pub fn take_report(&mut self) -> bool {
         std::mem::take(&mut self.reports_reduction) && self.accurate_ecn.is_none()
     }
