@@ -1,11 +1,15 @@
 """A study's additions to an evaluation: its suites and schemes, the series that it reads, its section."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from leogym.configs.suite import Suite
-from leogym.evaluation.report.section import MakeSection
-from leogym.evaluation.runs.plan import Run
+if TYPE_CHECKING:
+    from leogym.configs.suite import Suite
+    from leogym.evaluation.report.section import MakeSection
+    from leogym.evaluation.runs.plan import Run
 
 
 @dataclass(frozen=True)

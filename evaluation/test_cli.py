@@ -10,7 +10,7 @@ import pytest
 from leogym.common.errors import InputError
 from leogym.common.machine import most_at_a_time
 from leogym.configs import names
-from leogym.evaluation import cli
+from leogym.evaluation import cli, evaluating
 from leogym.evaluation.runs import execute
 from leogym.evaluation.runs.backends import BACKENDS, backend
 from leogym.evaluation.runs.schemes import GROUPS, shipped
@@ -270,7 +270,7 @@ def test_a_group_says_what_it_leaves_out(tmp_path, pair, monkeypatch, capsys):
 
 
 def test_more_jobs_than_the_machine_can_run_are_refused_with_the_number_that_it_can(pair):
-    most = most_at_a_time(cli.RUN_BYTES)
+    most = most_at_a_time(evaluating.RUN_BYTES)
     with pytest.raises(
         InputError, match=rf"--jobs: {most + 1}: this machine can run at most {most} at a time"
     ):

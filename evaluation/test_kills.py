@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from leogym.evaluation import cli
+from leogym.evaluation import cli, evaluating  # noqa: F401  # before the forks
+from leogym.evaluation.leobench import command as _command  # noqa: F401
 from leogym.evaluation.leobench import version
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import page, summary_table

@@ -130,7 +130,7 @@ def main(folder: Path) -> None:
     from leogym.agents import train_cli as _train  # noqa: F401
     from leogym.commands import agents as _agents  # noqa: F401
     from leogym.commands.__main__ import main as leogym
-    from leogym.evaluation import cli as _evaluate  # noqa: F401
+    from leogym.evaluation import evaluating as _evaluate  # noqa: F401
     from leogym.kernel_bridge import __main__ as _bridge  # noqa: F401
     from leogym.traces import __main__ as _traces  # noqa: F401
 

@@ -15,6 +15,7 @@ from leogym.evaluation.cache import folder
 from leogym.evaluation.cache.folder import Folder
 from leogym.evaluation.cache.taking import key
 from leogym.evaluation.runs import execute
+from leogym.evaluation.runs.backends import BACKENDS
 from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.study import Study
 from tests.support.sample_results import sample_plan
@@ -236,6 +237,6 @@ def test_the_folder_is_where_caches_are_unless_it_is_named(monkeypatch):
 
 def test_only_backends_that_repeat_themselves_have_a_version():
     versions = {
-        name: kind.version() for name, kind in cli.BACKENDS.items() if kind.real_time or name == "simulator"
+        name: kind.version() for name, kind in BACKENDS.items() if kind.real_time or name == "simulator"
     }
     assert {name for name, version in versions.items() if version is None} == set(versions) - {"simulator"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from leogym.common.command_line import OneLineParser, as_folder
 from leogym.common.errors import InputError, reports_input_errors
-from leogym.evaluation.leobench import board, command, entering, freezing, seeds, version
+from leogym.evaluation.leobench import command, entering, freezing, seeds, version
 from leogym.evaluation.leobench.command import NEWEST
 
 PROGRAM = "leogym leobench"
@@ -65,6 +65,8 @@ def run(arguments: Sequence[str]) -> int:
     if options.what == "judge":
         return command.carry_out(options)
     if options.what == "board":
+        from leogym.evaluation.leobench import board  # here, because its imports take time
+
         page = options.folder / "board.html"
         print(f"{board.write(options.folder, page)} results", file=sys.stderr)
         print(page)

@@ -8,8 +8,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import polars as pl
-
 from leogym.common import output_folder
 from leogym.common.atomic import write_atomically
 from leogym.common.command_line import OneLineParser
@@ -116,6 +114,8 @@ def _show(event: Mapping[str, object]) -> None:
 
 
 def _write(folder: Path, log: Measurement, described: scenario.Scenario) -> None:
+    import polars as pl  # here, because the import takes time and only --out needs it
+
     output_folder.make(folder)
     record = {
         "scenario": described.model_dump(mode="json"),

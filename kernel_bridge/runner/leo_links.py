@@ -1,11 +1,12 @@
 """Links emulated by mm-leo, the simulator's link in real time."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from leogym.common.errors import InputError
 from leogym.common.units import NS_PER_MS, NS_PER_S
@@ -15,6 +16,9 @@ from leogym.kernel_bridge.runner.link_shells import LEAD_S, Folders, LinkEvents,
 from leogym.kernel_bridge.runner.plan import Plan, PlannedLink
 from leogym.kernel_bridge.shell import leo as mm_leo
 from leogym.kernel_bridge.shell.leo import NAME
+
+if TYPE_CHECKING:
+    import polars as pl
 
 QUEUES = ("droptail", "head_drop", "codel", "fq_codel", "pie", "cake", "sfq", "dualpi2", "gateway")
 UNLIMITED = "unlimited"
@@ -73,6 +77,8 @@ class LeoLinks:
 
     def events(self, link: PlannedLink, shells: LinkShells, origin: Origin, duration_ns: int) -> LinkEvents:
         """Read mm-leo's log."""
+        import polars as pl  # here, as in `uplink_events`
+
         (log,) = shells.logs
         header, report = header_of(log), report_of(log)
         shift_ns = header["began_monotonic_ns"] - origin.monotonic_ns
@@ -121,6 +127,8 @@ def uplink_events(log: Path) -> pl.DataFrame:
     Columns: at_ns since the link began; kind (``+``, ``-``, ``d`` or ``l``); count, of bytes or packets; and
     late_ns of departures.
     """
+    import polars as pl  # here, because the import takes time and most commands read no logs
+
     # Lines have a varying number of fields, which CSV readers refuse. No line contains \x00.
     lines = pl.read_csv(
         log,

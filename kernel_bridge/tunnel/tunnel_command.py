@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.runner.run_folder import TooSlowError
 from leogym.kernel_bridge.tunnel.local_flow import run
@@ -74,6 +72,8 @@ def write_series(log: Measurement, path: Path) -> None:
     Raises:
         InputError: the file cannot be written.
     """
+    import polars as pl  # here, because the import takes time and only --series needs it
+
     try:
         pl.DataFrame(log.flow_series).write_parquet(path)
     except OSError as error:

@@ -5,15 +5,19 @@ The first line is `# 'COMMAND' 'ARGUMENT'… egress: EPOCH_MS` (or `ingress:`). 
 size with 36 bytes of encapsulation (20 of IP, 8 of UDP, 8 for the number).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from leogym.common.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 ENCAPSULATION_BYTES = 36
 Direction = Literal["ingress", "egress"]
@@ -75,6 +79,8 @@ def _header(path: Path, line: str) -> tuple[Direction, str, int]:
 
 def _rows(path: Path) -> pl.DataFrame:
     """Return the columns ms, uid and bytes."""
+    import polars as pl  # here, because the import takes time and most commands read no logs
+
     # If the end was killed, its last line may be cut off.
     content = path.read_bytes().rpartition(b"\n")[0] + b"\n"
     schema = {"ms": pl.Float64, "a": pl.String, "uid": pl.Int64, "b": pl.String, "bytes": pl.Int64}

@@ -6,7 +6,7 @@ import pytest
 
 from leogym.common.errors import InputError
 from leogym.configs import suite as suites
-from leogym.evaluation import cli
+from leogym.evaluation import cli, evaluating
 from leogym.evaluation.runs import plan
 from leogym.evaluation.runs.plan import Trace
 from leogym.evaluation.runs.schemes import Contestants
@@ -60,7 +60,7 @@ def test_papers_write_the_series_of_first_repeats_only(tmp_path, monkeypatch):
         asked.append(([one.name for one in chosen], options.series))
         raise InputError("stop")
 
-    monkeypatch.setattr(cli, "planned", stop)
+    monkeypatch.setattr(evaluating, "planned", stop)
     monkeypatch.setattr(papers, "of_claims", lambda: ["geo-download"])
     monkeypatch.setattr(command, "STUDY", replace(command.STUDY, suites=papers.of_claims))
     for run, arguments in (

@@ -23,6 +23,7 @@ COMMANDS = (
     "leogym.envs.flow",
     "leogym.envs.parallel",
     "leogym.evaluation.cli",
+    "leogym.evaluation.evaluating",
     "leogym.evaluation.report.page",
     "leogym.kernel_bridge.__main__",
     "leogym.traces.__main__",

@@ -2,8 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from leogym.traces.orbit.constellation import Constellation, Shell
 from leogym.traces.orbit.earth import EARTH_RADIUS_KM
@@ -179,6 +177,10 @@ def meshes(links: Ints, count: int) -> list[Ints]:
     A group has more links than satellites: a ring has as many, such as that of satellites just launched. If
     all groups are rings, they are the constellation.
     """
+    # Here, because the import takes time and only catalogues without a stated grid need it.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     graph = csr_array((np.ones(len(links)), links.T), shape=(count, count))
     _, group = connected_components(graph, directed=False)
     satellites = np.bincount(group)

@@ -2,8 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
 Floats = NDArray[np.float64]
 Chain = tuple[int, ...]
@@ -38,6 +36,10 @@ def shortest(
     """
     if source == target:
         return (source,)
+    # Here, because the import takes time and cached paths are not routed again.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
     length = np.linalg.norm(position_km[links[:, 0]] - position_km[links[:, 1]], axis=1)
     # Store both directions, or scipy builds the transposed graph at every call.
     row, column = np.concatenate([links, links[:, ::-1]]).T

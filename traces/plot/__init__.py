@@ -7,10 +7,8 @@ import leosim
 from leogym.common.errors import InputError
 from leogym.common.output_file import write_file
 from leogym.traces.path.spec import PathSpec
-from leogym.traces.plot import figure, globe
-from leogym.traces.plot.chains import chain_spans
 
-FORMATS = (*figure.FORMATS, "html")
+FORMATS = ("png", "svg", "pdf", "html")
 
 
 def save(trace: leosim.PathTrace, source: str, out: Path, spec: PathSpec | None = None) -> None:
@@ -19,6 +17,10 @@ def save(trace: leosim.PathTrace, source: str, out: Path, spec: PathSpec | None 
     ``source`` is the trace's name or file. Without ``spec`` the picture has no chains. Raises InputError if
     the suffix is not in `FORMATS`, or the file cannot be written.
     """
+    # Here, because the imports take time and few commands draw.
+    from leogym.traces.plot import figure, globe
+    from leogym.traces.plot.chains import chain_spans
+
     kind = out.suffix.removeprefix(".").lower()
     if kind not in FORMATS:
         raise InputError(f"--out: {out}: must end in {', '.join('.' + suffix for suffix in FORMATS)}")

@@ -13,8 +13,6 @@ from leogym.traces.plot import map as path_map
 from leogym.traces.plot import timeline
 from leogym.traces.plot.chains import ChainSpan
 
-FORMATS = ("png", "svg", "pdf")
-
 
 def figure(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> Figure:
     """Return the figure of a trace with its chains ``spans``; raise InputError if its metadata is invalid."""
