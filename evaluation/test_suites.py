@@ -18,8 +18,25 @@ from leogym.evaluation.runs.inputs import gather, load_traces
 from leogym.evaluation.runs.plan import Run, Trace
 from leogym.evaluation.runs.schemes import of_suites
 from leogym.results.metrics import flow_rows
+from leogym.traces.path import cache, named_paths
 
 MOST_S = 60.0
+PATH_S = 120.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Build two minutes of each named path, which then repeat: whole revolutions took most of the time.
+
+    LeoBench's tests build whole ones.
+    """
+    whole = named_paths.spec
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("LEOGYM_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patched.setattr(
+            named_paths, "spec", lambda name: whole(name).model_copy(update={"duration_s": PATH_S})
+        )
+        yield
 
 
 class Ends(Suite):
@@ -40,6 +57,8 @@ def runs_of(name: str) -> Iterator[tuple[Run, list[dict[str, Any]]]]:
     schemes = [quick.schemes[0], quick.schemes[-1]]
     ends = Ends.model_validate({**quick.model_dump(), "schemes": schemes, "only": {}})
     own = of_suites([ends])
+    for name in {name for case in ends.cases("cubic") for name in case.scenario.traces}:
+        cache.file(name)  # here: `load_traces` would build them in processes, which know no short paths
     traces = load_traces([ends])
     known = {trace: Trace(one.period_s, one.sha256) for trace, one in traces.items()}
     runs = plan.expand(
