@@ -13,7 +13,9 @@ def printed() -> dict[tuple[str, ...], str]:
     """Return the first words of each command, such as ``("lab", "build")``, with a place that prints it."""
     commands = {}
     for path in sources():
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        text = path.read_text("utf-8")
+        # Few files call it, and each pytest worker parses them at its start.
+        for node in ast.walk(ast.parse(text)) if "leogym_command" in text else ():
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "leogym_command":
                 commands[_names(node.args)] = f"{path.relative_to(ROOT)}:{node.lineno}"
     return commands

@@ -17,7 +17,9 @@ from leogym.traces.capacity import terminal
 from leogym.traces.orbit import constellation
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = [path for path in ROOT.rglob("*.py") if not path.is_relative_to(ROOT / ".venv")]
+# Without walking through what is installed or built, which takes seconds.
+FOLDERS = [path for path in ROOT.iterdir() if path.is_dir() and path.name not in (".venv", "target")]
+SOURCES = [*ROOT.glob("*.py"), *(path for folder in FOLDERS for path in folder.rglob("*.py"))]
 
 
 def read_version(path: Path) -> object:
