@@ -156,11 +156,13 @@ def test_a_queue_behind_a_large_bucket_counts_packets_one_by_one():
 
 @needs_lab
 def test_linux_own_fq_codel_keeps_the_queue_shorter_than_droptail():
+    # Two links in one guest: a run's start takes longer than its seconds.
     link = {"rate_mbps": 10, "delay_ms": 10}
-    full, managed = (
-        _run(3, {"l": link | {"queue": queue}}, {"scheme": "cubic-nohystart", "route": ["l"]}).flows[0]
-        for queue in ({"packets": 200}, {"kind": "fq_codel"})
-    )
+    full, managed = _run(
+        3,
+        {"full": link | {"queue": {"packets": 200}}, "managed": link | {"queue": {"kind": "fq_codel"}}},
+        *({"scheme": "cubic-nohystart", "route": [name]} for name in ("full", "managed")),
+    ).flows
     assert full["rtt_p95_ms"] > 150
     assert managed["rtt_p95_ms"] < 0.5 * full["rtt_p95_ms"]
     assert managed["normalized_goodput"] > 0.8
@@ -218,22 +220,31 @@ def test_each_direction_has_the_delay_of_the_trace():
             f"up_connected,down_connected,path_id,event\n{rows}"
         ).encode()
 
+    ways_ms = ((60, 15), (15, 60))
+    names = ("slow-up", "slow-down")
     data = {
         "name": "test",
         "duration_s": 1.5,
-        "links": {"l": {"trace": "t", "queue": {"packets": 1000}}},
+        "links": {name: {"trace": name, "queue": {"packets": 1000}} for name in names},
         "flows": [
-            {"scheme": "vegas", "route": ["l"], "stop_s": 1.0, "rate_mbps": 0.5},
-            {"scheme": "udp", "route": ["l"], "rate_mbps": 0.12, "start_s": 1.3},
+            flow | {"route": [name]}
+            for name in names
+            for flow in (
+                {"scheme": "vegas", "stop_s": 1.0, "rate_mbps": 0.5},
+                {"scheme": "udp", "rate_mbps": 0.12, "start_s": 1.3},
+            )
         ],
     }
-    for up_ms, down_ms in ((60, 15), (15, 60)):
-        log = virtual_run.execute(parse(data, "test"), {"t": text(up_ms, down_ms)}, series_ms=1.0)
-        assert log.flows[0]["rtt_mean_ms"] == pytest.approx(75.8, abs=1.0)
-        assert log.flows[0]["base_rtt_mean_ms"] == 75
+    traces = {name: text(*way_ms) for name, way_ms in zip(names, ways_ms, strict=True)}
+    log = virtual_run.execute(parse(data, "test"), traces, series_ms=1.0)
+    for number, (up_ms, _) in enumerate(ways_ms):
+        tcp = log.flows[2 * number]
+        assert tcp["rtt_mean_ms"] == pytest.approx(75.8, abs=1.0)
+        assert tcp["base_rtt_mean_ms"] == 75
         sent, arrived = log.flow_series, log.link_series
-        sent_s = sent["time_s"][(sent["flow"] == 1) & (sent["send_mbps"] > 0)]
-        arrived_s = arrived["time_s"][(arrived["time_s"] > 1.3) & (arrived["delivered_mbps"] > 0)]
+        sent_s = sent["time_s"][(sent["flow"] == 2 * number + 1) & (sent["send_mbps"] > 0)]
+        late = (arrived["link"] == number) & (arrived["time_s"] > 1.3)
+        arrived_s = arrived["time_s"][late & (arrived["delivered_mbps"] > 0)]
         assert 1e3 * (arrived_s[0] - sent_s[0]) == pytest.approx(up_ms + 0.6, abs=2.0)
 
 
