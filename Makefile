@@ -32,7 +32,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: setup train test test-core test-python bench papers lint report wheels clients lock browser mahimahi kernel lab
 .PHONY: docs leobench fuzz clean
-.PHONY: built bytecode programs installed
+.PHONY: built bytecode core-tests programs installed
 .PHONY: pytest pytest-shared pytest-real-time beside-pytest checks-of-cargo
 .PHONY: lint-text lint-types lint-rust
 
@@ -82,17 +82,22 @@ test:
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target built
 	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 2)) --output-sync=none pytest beside-pytest
 
-# The core's own tests are built later, beside the Python tests.
-built: lint-text programs bytecode
+built: lint-text programs bytecode core-tests
+
+# Compile the core's own tests beside the release builds, whose link-time optimization uses one core. Cargo locks only the
+# folder of a profile.
+core-tests: $(STAMPS)/packages
+	@nice -n 10 cargo test --quiet --locked --workspace --exclude leosim --lib --tests --no-run
 
 # Import what the tests import, beside the last builds: in a new environment each pytest worker would compile it all.
 bytecode: $(STAMPS)/project $(STAMPS)/core
 	@nice -n 10 $(BIN)/python -m pytest --part shared --collect-only -qq >$(STAMPS)/collected \
 	    || { cat $(STAMPS)/collected; exit 1; }
 
-# Use the cores mostly when no test does. With SCHED_IDLE here, a test's browser once stood still for half a minute.
+# Use the cores mostly when no test does: at the lowest priority, most of it runs beside the real-time tests, which leave
+# them idle. With SCHED_IDLE here, a test's browser once stood still for half a minute.
 beside-pytest:
-	@nice -n 10 $(MAKE) --no-print-directory lint-types checks-of-cargo
+	@nice -n 19 $(MAKE) --no-print-directory lint-types checks-of-cargo
 
 # One after another: both take a lock.
 checks-of-cargo:
