@@ -5,7 +5,7 @@ from pathlib import Path
 from leogym.agents.astraea.actor_critic import NEGATIVE_SLOPE, Actor
 from leogym.agents.astraea.settings import AstraeaSettings
 from leogym.agents.training.onnx_export import perceptron
-from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
+from leogym.agents.training.run_folder import RunFolder
 
 
 def export(actor: Actor, settings: AstraeaSettings, run: RunFolder, steps: int) -> Path:
@@ -13,7 +13,6 @@ def export(actor: Actor, settings: AstraeaSettings, run: RunFolder, steps: int) 
     layers = [(weight.numpy(), bias.numpy()) for weight, bias in actor.folded()]
     description = {
         "agent": settings.spec,
-        "spec_version": SPEC_VERSION,
         "observation_dim": layers[0][0].shape[1],
         "action_dim": layers[-1][0].shape[0],
         "interval_ms": settings.interval_ms,

@@ -1,8 +1,7 @@
-"""Orbit, ours: an evolution strategy tunes a structured controller for satellite paths.
+"""Orbit, ours: a network that detects competitors and names rates, over a controller for satellite paths.
 
-The controller and its estimate of the path are in ``core/control/src/orbit``. The policy scales the
-controller's parts, so that training changes numbers that have a meaning. ``README.md`` here has the idea and
-the results.
+The controller and its estimate of the path are in ``core/control/src/orbit``. The network learns from what
+only the simulator knows. ``README.md`` here has the idea.
 """
 
 from leogym.agents.orbit.settings import OrbitSettings
@@ -10,10 +9,10 @@ from leogym.agents.training.scheme import Scheme
 
 SCHEME = Scheme(
     name="orbit",
-    summary="Orbit (ours): an evolution strategy tunes a controller for satellite paths",
+    summary="Orbit (ours): a network learns from the simulator's truth what a controller needs to know",
     settings=OrbitSettings,
     trainers={"native": "leogym.agents.orbit.train:train"},
-    departures="Ours, not published elsewhere: a hand-made controller on an aged base RTT, whose parts a "
-    "policy scales; an evolution strategy chose the scales on other city pairs, phases and links than the "
-    "suites'.",
+    departures="Ours, not published elsewhere: an LSTM detects competitors and names the fair share and the "
+    "first rate for a hand-made controller on an aged base RTT. It learned from the simulator's truth, on "
+    "other city pairs, phases and links than the suites'.",
 )

@@ -1,6 +1,9 @@
 """Evolution of a program's numbers: its candidates, in units of each number's deviation."""
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +11,7 @@ import numpy as np
 from leogym.agents.search import checking
 from leogym.agents.search.grammar import Program, as_yaml
 from leogym.agents.search.graph import network
-from leogym.agents.training import policy_folder
+from leogym.agents.training import policy_folder, state_file
 from leogym.agents.training.evolution import Evolution, Vector
 from leogym.agents.training.run_folder import RunFolder
 
@@ -68,3 +71,21 @@ def export(program: Program, values: dict[str, float], run: RunFolder, steps: in
 def faults(program: Program, policies: Sequence[Mapping[str, bytes]]) -> list[str | None]:
     """Return the fault of each candidate's policy; None if it may run."""
     return [checking.fault(program, files) for files in policies]
+
+
+def save(folder: Path, evolution: Evolution, state: dict[str, Any]) -> None:
+    """Write a checkpoint."""
+    stored = {
+        name: item.tolist() if isinstance(item, np.ndarray) else item
+        for name, item in asdict(evolution).items()
+    }
+    (folder / "state.json").write_text(json.dumps({"evolution": stored, **state}))
+
+
+def load(folder: Path, **keys: type) -> tuple[Evolution, dict[str, Any]]:
+    """Return what `save` wrote; raise `InputError` if it is damaged or lacks one of ``keys``, by type."""
+    path = folder / "state.json"
+    state = state_file.read(path, {"evolution": dict, "steps": int, **keys})
+    evolution = state_file.fields(path, "evolution", Evolution, state.pop("evolution"))
+    state.setdefault("saved", state["steps"])  # a checkpoint of an earlier version was a scheduled one
+    return evolution, state

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import leosim
+
 from leogym.common import digests
 from leogym.common.atomic import write_together
 from leogym.common.errors import InputError
 
 FILES = ("policy.onnx", "policy.json")
-SPEC_VERSION = 1
-"""Version of the observation and action specification that this build trains for."""
 
 
 def describe(agent: str, observation_dim: int, action_dim: int, interval_ms: float) -> dict[str, Any]:
     """Return the entries of policy.json on which a policy's specification depends."""
     return {
         "agent": agent,
-        "spec_version": SPEC_VERSION,
+        "spec_version": leosim.Batch.spec_version(agent),
         "observation_dim": observation_dim,
         "action_dim": action_dim,
         "interval_ms": interval_ms,

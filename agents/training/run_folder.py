@@ -24,7 +24,6 @@ from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 
 RESUME = leogym_command("train", "--resume")
-SPEC_VERSION = policy_folder.SPEC_VERSION
 
 RUN = "config.yaml", "progress.csv", "evaluation.csv", "summary.json"
 """Files of a run's folder whose digests its ``SHA256SUMS`` has, each while it does not grow."""

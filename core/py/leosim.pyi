@@ -429,6 +429,9 @@ class Batch:
     def agents() -> list[str]:
         """Return the names of the agent specifications (observation and action)."""
     @staticmethod
+    def spec_version(agent: str) -> int:
+        """Return the version of a specification, which a policy states; `InputError` for an unknown name."""
+    @staticmethod
     def rewards() -> list[str]: ...
     @property
     def observation_dim(self) -> int: ...

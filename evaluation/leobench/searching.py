@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from leogym.agents.orbit.train import load, save
 from leogym.agents.search import checking, evolving, grammar
 from leogym.agents.search.grammar import Program
 from leogym.agents.training.run_folder import RunFolder
@@ -61,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"policy: {folder.policy}")
         return 0
     if options.resume and (latest := folder.latest_checkpoint()) is not None:
-        evolution, state = load(latest)
+        evolution, state = evolving.load(latest)
         folder.restore_rows(state["steps"])
     with joining.joined(options.ray, resume="continue with --resume", packages=execute.PACKAGES):
         while evolution.generation < options.generations:
@@ -86,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
                 **evolving.numbers(program, evolution.mean),
             }
             folder.append_progress(row)
-            folder.save_checkpoint(state["steps"], lambda path: save(path, evolution, state))
+            folder.save_checkpoint(state["steps"], lambda path: evolving.save(path, evolution, state))
             print(
                 f"generation {evolution.generation}: mean {row['value']:.2f}, best {row['best']:.2f}, "
                 f"{rejected} rejected, {row['seconds']} s",

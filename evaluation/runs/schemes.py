@@ -35,7 +35,7 @@ LEARNED = {
     "aurora": "Aurora (Jay et al., ICML 2019): a learned agent moves the sending rate every half RTT.",
     "sage": "Sage (Yen et al., SIGCOMM 2023): a policy learned offline from what kernel schemes did "
     "multiplies the window every 10 ms.",
-    "orbit": "Orbit (ours): a policy scales the parts of a controller of the path every 10 ms.",
+    "orbit": "Orbit (ours): a network detects competitors and names rates for a controller, every 10 ms.",
 }
 """The report's line about a policy's agent; lines about other schemes are those of `leosim.schemes`."""
 

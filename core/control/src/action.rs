@@ -95,7 +95,10 @@ impl Action {
 
     /// Version of the definition.
     pub const fn version(self) -> u32 {
-        1
+        match self {
+            Self::PathGains => 2,
+            _ => 1,
+        }
     }
 
     /// Whether the sender must run CUBIC beneath the agent.

@@ -8,6 +8,9 @@ use crate::{Action, Command, ControlError, GLOBAL_DIM, Observation, Report, wind
 /// The longest observation of any specification, for buffers on the stack.
 pub const MAX_OBSERVATION_DIM: usize = orca::OBSERVATION_DIM;
 
+/// The longest action of any specification.
+pub const MAX_ACTION_DIM: usize = crate::orbit::GAINS;
+
 /// An agent specification: a policy's observation and the effect of its action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentSpec {

@@ -25,7 +25,7 @@ pub use action::{
     Action, Command, MAX_CWND_PACKETS, MIN_CWND_PACKETS, map_action, pacing_rate_bytes_per_s,
     window_rate_bytes_per_s,
 };
-pub use agent::{AgentSpec, AgentState, Decision, MAX_OBSERVATION_DIM};
+pub use agent::{AgentSpec, AgentState, Decision, MAX_ACTION_DIM, MAX_OBSERVATION_DIM};
 pub use error::ControlError;
 pub use features::{Observation, normalize};
 pub use global_state::{GLOBAL_DIM, write_global_state};

@@ -166,6 +166,11 @@ impl Batch {
     }
 
     #[staticmethod]
+    fn spec_version(agent: &str) -> PyResult<u32> {
+        Ok(AgentSpec::by_name(agent).map_err(input_error)?.version())
+    }
+
+    #[staticmethod]
     fn rewards() -> Vec<&'static str> {
         Reward::names().collect()
     }

@@ -2,7 +2,7 @@
 
 use leo_cc::CongestionControl;
 use leo_control::{
-    Command, Decision, MAX_CWND_PACKETS, MAX_OBSERVATION_DIM, MIN_CWND_PACKETS, window_rate_bytes_per_s,
+    Command, Decision, MAX_ACTION_DIM, MAX_CWND_PACKETS, MAX_OBSERVATION_DIM, MIN_CWND_PACKETS, window_rate_bytes_per_s,
 };
 use leo_link::Nanos;
 
@@ -54,7 +54,7 @@ pub fn steer_by_policies(simulation: &mut Simulation) {
         let mut observation = [0.0; MAX_OBSERVATION_DIM];
         let observation = &mut observation[..policy.spec().observation_dim()];
         agent.state.write_observation(observation);
-        let mut action = [0.0; 8];
+        let mut action = [0.0; MAX_ACTION_DIM];
         let action = &mut action[..policy.spec().action_dim()];
         policy.act(observation, &mut agent.memory, action);
         act(simulation, index, action);

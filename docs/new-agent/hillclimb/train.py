@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from leogym.agents.hillclimb.settings import HillclimbSettings
+from leogym.agents.training import policy_folder
 from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.onnx_export import perceptron
 from leogym.agents.training.reporter import Reporter
-from leogym.agents.training.run_folder import SPEC_VERSION, RunFolder
+from leogym.agents.training.run_folder import RunFolder
 from leogym.common.errors import InputError
 
 Weights = dict[str, np.ndarray]
@@ -94,11 +95,6 @@ def load(folder: Path) -> tuple[Weights, dict]:
 def export(weights: Weights, settings: HillclimbSettings, run: RunFolder, steps: int) -> None:
     """Write the policy that simulator, kernel and evaluation run."""
     layers = [(weights["w1"], weights["b1"]), (weights["w2"], weights["b2"])]
-    description = {
-        "agent": settings.spec,
-        "spec_version": SPEC_VERSION,
-        "observation_dim": weights["w1"].shape[1],
-        "action_dim": len(weights["b2"]),
-        "interval_ms": settings.interval_ms,
-    }
+    inputs, actions = weights["w1"].shape[1], len(weights["b2"])
+    description = policy_folder.describe(settings.spec, inputs, actions, settings.interval_ms)
     run.write_policy(perceptron(layers, None, f"{settings.agent}, {steps} steps"), description, steps)

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use leo_control::{AgentState, Decision, MAX_OBSERVATION_DIM, Observation, Policy, Report};
+use leo_control::{AgentState, Decision, MAX_ACTION_DIM, MAX_OBSERVATION_DIM, Observation, Policy, Report};
 
 use crate::ack_driven::AckDriven;
 use crate::ack_record::AckRecord;
@@ -389,7 +389,7 @@ impl Service {
                 let mut observation = [0.0; MAX_OBSERVATION_DIM];
                 let observation = &mut observation[..policy.spec().observation_dim()];
                 agent.write_observation(observation);
-                let mut action = [0.0; 8];
+                let mut action = [0.0; MAX_ACTION_DIM];
                 let action = &mut action[..policy.spec().action_dim()];
                 if agent.is_due() {
                     policy.act(observation, &mut tracked.memory, action);

@@ -2,18 +2,13 @@
 //!
 //! ```text
 //!          queue or loss          rate reduced         queue empty, or longer path
-//! StartUp ───────────────► Drain ──────────────► Settle ──────────────────────────► Grow ◄────┐
-//!                          ▲ ▲ ▲                  │ │                               │ │ ▲      │
-//!                          │ │ └── queue remains ─┘ │ another flow's queue          │ │ │      │
-//!                          │ └──────────────────────│────── queue or loss ──────────┘ │ │      │
-//!                          │                        ▼            more delivered       ▼ │silent│
-//!                          │◄─── others yielded ─ Compete ◄──────────────────────── Probe ─┐   │
-//!                          │     or many losses     └───────────── queue empty ────────────│───┘
-//!                          └──────────────────────────────────── no more delivered ────────┘
+//! StartUp ───────────────► Drain ──────────────► Settle ──────────────────────────► Grow
+//!                          ▲ ▲ ▲                  │                                 │
+//!                          │ │ └── queue remains ─┘                                 │
+//!                          │ └──────────────────────── queue or loss ───────────────┘
+//!                          │
+//!                          │◄─── the policy sees no other scheme ─── Compete ◄─── the policy sees another scheme
 //! ```
-//!
-//! On a path whose queue is never empty, [`Controller::detect_competition`] starts a [`Probe`] or a [`Drain`] with
-//! a [`Check`] from `Grow`, `Drain` and `Settle`.
 
 mod competition;
 mod draining;
@@ -23,13 +18,9 @@ mod tuning;
 use super::PathEstimate;
 use crate::Report;
 use crate::action::{Command, MAX_CWND_PACKETS, MIN_CWND_PACKETS};
-use competition::Trial;
-use phase::{Check, Compete, Drain, Phase, Probe, Settle};
+use phase::{Check, Compete, Drain, Phase, Settle};
 pub(crate) use tuning::GAINS;
 use tuning::Tuning;
-
-/// Time constant with which the peak rate decays, in s.
-const PEAK_DECAY_S: f64 = 100.0;
 
 /// Delay of start-up's doubling beyond an RTT, in intervals: a report is half an interval old on average, and only
 /// a whole interval with a queue shows it.
@@ -46,6 +37,9 @@ const OUTAGE_PACKETS: f64 = 30.0;
 
 /// The rate at which `Tuning::growth_per_s` holds, in bytes/s: 100 Mbit/s.
 const REFERENCE_RATE: f64 = 12.5e6;
+
+/// Largest first rate, as a factor on 20 packets an RTT.
+const MAX_START_FACTOR: f64 = 32.0;
 
 /// Largest rate, in bytes/s: 20 Gbit/s.
 const MAX_RATE: f64 = 2.5e9;
@@ -95,13 +89,6 @@ pub(crate) struct Controller {
     /// Time of the last congestion, in s.
     congested_s: f64,
     queue_range: QueueRange,
-    /// Time since which the queue was never empty, in s.
-    queued_since_s: f64,
-    /// Time before which no check for another flow starts, in s.
-    next_check_s: f64,
-    trial: Option<Trial>,
-    /// Decaying maximum of the delivery rate.
-    peak_rate: f64,
 }
 
 impl Default for Controller {
@@ -116,10 +103,6 @@ impl Default for Controller {
             recovery: None,
             congested_s: 0.0,
             queue_range: QueueRange::EMPTY,
-            queued_since_s: 0.0,
-            next_check_s: 0.0,
-            trial: None,
-            peak_rate: 0.0,
         }
     }
 }
@@ -164,7 +147,8 @@ impl Controller {
         let (now, dt, base, rtt) = (path.time_s, path.dt_s, path.base_s, path.rtt_s);
         let floor = self.min_rate();
         if self.rate == 0.0 {
-            self.rate = (20.0 * path.mss / base).max(floor);
+            let first = 20.0 * path.mss / base;
+            self.rate = first.max((tuning.start * path.burst_rate).min(MAX_START_FACTOR * first)).max(floor);
         }
         let queue = path.queue_s();
         let limit = tuning
@@ -174,19 +158,20 @@ impl Controller {
             .max(1.5 * path.mss / self.rate.max(1.0));
         let is_silent = now < self.silence.until_s || self.is_silent();
         let is_losing = is_losing(path, tuning, queue / limit);
-        if queue < limit || is_silent || self.phase == Phase::StartUp {
-            self.queued_since_s = now;
-        }
-        let queued_s = now - self.queued_since_s;
-        // While another flow fills the buffer, only the earlier rate indicates the capacity.
-        let decay =
-            if queued_s > 0.5 || matches!(self.phase, Phase::Compete(_)) { 0.0 } else { dt / PEAK_DECAY_S };
-        self.peak_rate = (self.peak_rate * (1.0 - decay)).max(path.delivered_over(0.2));
         if self.path.has_rtt {
             self.queue_range.least_s = self.queue_range.least_s.min(queue);
             self.queue_range.most_s = self.queue_range.most_s.max(queue);
         }
-        self.detect_competition(now, is_silent);
+        if self.path.has_rtt {
+            let rtt_s = self.path.rtt_s;
+            if let Some(check) = self.phase.check_mut() {
+                check.least_rtt_s = check.least_rtt_s.min(rtt_s);
+            }
+        }
+        self.decide_competition(tuning, now);
+        if let Phase::Compete(compete) = self.phase {
+            return self.compete(tuning, now, compete).max(floor);
+        }
         let path = &self.path;
         match self.phase {
             Phase::StartUp => {
@@ -211,13 +196,6 @@ impl Controller {
                     self.grow(tuning, queue < 0.7 * limit);
                 }
             }
-            Phase::Probe(probe) => {
-                if is_silent {
-                    self.phase = Phase::Grow;
-                } else if now >= probe.until_s {
-                    self.end_probe(tuning, now);
-                }
-            }
             Phase::Compete(_) => {}
             Phase::Drain(drain) => {
                 self.creep(tuning);
@@ -234,9 +212,6 @@ impl Controller {
                     self.end_drain(tuning, now, queue, limit, settle.check);
                 }
             }
-        }
-        if let Phase::Compete(compete) = self.phase {
-            self.compete(tuning, now, queue, limit, compete);
         }
         if let Phase::Drain(drain) = self.phase {
             return drain.rate.max(floor);

@@ -36,6 +36,27 @@ const NORMAL_MEDIAN: f64 = 0.6745;
 /// Fastest growth of a queue, in s/s. A larger overload ends before its first ACK arrives.
 const MAX_QUEUE_GROWTH: f64 = 0.6;
 
+/// A shorter wait of the first packets does not show, because hosts are not punctual, in s.
+const LEAST_BURST_WAIT_S: f64 = 5e-5;
+
+/// Time constant with which the peak rate decays, in s.
+const PEAK_DECAY_S: f64 = 100.0;
+
+/// Intervals in a point of `PathEstimate::response`, and its most points: 40 ms and two seconds of 10 ms intervals.
+const RESPONSE_BIN_INTERVALS: usize = 4;
+const MAX_RESPONSE_BINS: usize = 50;
+
+/// How deliveries follow what was sent an RTT earlier.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Response {
+    /// Slope of the least-squares line of the delivery rate over the sending rate: 0 alone, 1 as a small part.
+    pub slope: f64,
+    /// Correlation of the two.
+    pub correlation: f64,
+    /// Standard deviation of the sending rate over its mean.
+    pub variation: f64,
+}
+
 /// Measurements of an interval. Amounts are in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Interval {
@@ -96,6 +117,10 @@ pub(crate) struct PathEstimate {
     pub has_rtt: bool,
     /// Whether the base RTT does not age, because another flow hides it.
     pub holds_base: bool,
+    /// The bottleneck's rate as the first packets' spacing shows it, in bytes/s; 0 before, and with a single ACK.
+    pub burst_rate: f64,
+    /// Decaying maximum of the delivery rate, in bytes/s. It holds while the queue is never empty.
+    pub peak_rate: f64,
 }
 
 impl Default for PathEstimate {
@@ -124,6 +149,8 @@ impl Default for PathEstimate {
             mss: 1_448.0,
             has_rtt: false,
             holds_base: false,
+            burst_rate: 0.0,
+            peak_rate: 0.0,
         }
     }
 }
@@ -151,10 +178,15 @@ impl PathEstimate {
         }
         self.has_rtt = report.avg_rtt_us > 0;
         self.slope = if report.rtt_slope.is_finite() { report.rtt_slope } else { 0.0 };
+        if self.has_rtt && self.sampled_s == 0.0 && report.rtt_samples > 1 {
+            self.burst_rate = burst_rate(report);
+        }
         self.sampled_s += if self.has_rtt || self.sampled_s > 0.0 { self.dt_s } else { 0.0 };
         if self.has_rtt {
             self.update_rtt();
         }
+        let decay = if self.is_crowded() { 0.0 } else { self.dt_s / PEAK_DECAY_S };
+        self.peak_rate = (self.peak_rate * (1.0 - decay)).max(self.delivered_over(0.2));
     }
 
     fn update_rtt(&mut self) {
@@ -341,6 +373,66 @@ impl PathEstimate {
         if sent > 0.0 { delivered / sent } else { 1.0 }
     }
 
+    /// How the delivery rate follows the sending rate of an RTT ago, over the last seconds.
+    ///
+    /// Alone behind a queue, a flow gets the capacity whatever it sends. Beside others it gets a part in proportion.
+    pub fn response(&self) -> Response {
+        let delay = libm::round(self.latest_rtt_s() / self.dt_s.max(1e-3)) as usize;
+        let bins = HISTORY_INTERVALS.saturating_sub(delay) / RESPONSE_BIN_INTERVALS;
+        let (mut count, mut sent_sum, mut delivered_sum) = (0.0, 0.0, 0.0);
+        let (mut sent_squares, mut delivered_squares, mut products) = (0.0, 0.0, 0.0);
+        for bin in 0..bins.min(MAX_RESPONSE_BINS) {
+            let (mut time, mut sent, mut delivered) = (0.0, 0.0, 0.0);
+            for back in bin * RESPONSE_BIN_INTERVALS..(bin + 1) * RESPONSE_BIN_INTERVALS {
+                let interval = self.interval(back);
+                time += interval.dt_s;
+                delivered += interval.delivered;
+                sent += self.interval(back + delay).sent;
+            }
+            if time == 0.0 || sent == 0.0 {
+                continue;
+            }
+            let (sent, delivered) = (sent / time, delivered / time);
+            count += 1.0;
+            sent_sum += sent;
+            delivered_sum += delivered;
+            sent_squares += sent * sent;
+            delivered_squares += delivered * delivered;
+            products += sent * delivered;
+        }
+        if count < 4.0 {
+            return Response::default();
+        }
+        let sent_variance = (sent_squares - sent_sum * sent_sum / count).max(0.0);
+        let delivered_variance = (delivered_squares - delivered_sum * delivered_sum / count).max(0.0);
+        let covariance = products - sent_sum * delivered_sum / count;
+        Response {
+            slope: crate::report::ratio(covariance, sent_variance),
+            correlation: crate::report::ratio(covariance, libm::sqrt(sent_variance * delivered_variance)),
+            variation: crate::report::ratio(libm::sqrt(sent_variance * count), sent_sum),
+        }
+    }
+
+    /// Smallest and largest queueing delay of the last `window_s` above the floor, in s; zeros without a sample.
+    pub fn queue_range_s(&self, window_s: f64) -> (f64, f64) {
+        let (mut time, mut least, mut most) = (0.0, f64::MAX, 0.0_f64);
+        for back in 0..HISTORY_INTERVALS {
+            let interval = self.interval(back);
+            time += interval.dt_s;
+            if time > window_s || interval.dt_s == 0.0 {
+                break;
+            }
+            if interval.rtt_s > 0.0 {
+                least = least.min(interval.rtt_s);
+                most = most.max(interval.rtt_s);
+            }
+        }
+        if most == 0.0 {
+            return (0.0, 0.0);
+        }
+        ((least - self.floor_s).max(0.0), (most - self.floor_s).max(0.0))
+    }
+
     fn sums(&self, window_s: f64) -> (f64, f64, f64) {
         let (mut time, mut delivered, mut lost) = (0.0, 0.0, 0.0);
         for interval in self.latest() {
@@ -353,6 +445,16 @@ impl PathEstimate {
         }
         (time, delivered, lost)
     }
+}
+
+/// The bottleneck's rate in bytes/s, from the RTTs of packets that were sent at once: each waits for those before.
+///
+/// The smallest RTT may be that of the first ACK, so only the packets after it count: the rate may be 2/3 of the true one.
+fn burst_rate(report: &Report) -> f64 {
+    let samples = f64::from(report.rtt_samples);
+    let waited = 0.5 * report.delivered_bytes as f64 * (samples - 1.0) / samples;
+    let wait_us = f64::from(report.avg_rtt_us.saturating_sub(report.min_rtt_us));
+    waited / (wait_us / 1e6).max(LEAST_BURST_WAIT_S)
 }
 
 #[cfg(test)]
@@ -401,6 +503,52 @@ mod tests {
         // The rate of three intervals ago is answered now.
         assert_eq!(path.answered_rate(), 80_000.0);
         assert!((path.answered_share(0.03) - 0.8).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_first_packets_spacing_shows_at_least_half_of_the_rate_and_never_more_than_it() {
+        // Ten packets sent at once: every second one is acknowledged, 0.24 ms after the last at 100 Mbit/s.
+        for min_rtt_us in [50_000, 50_240] {
+            let mut path = PathEstimate::default();
+            let first = Report {
+                delivered_bytes: 14_480,
+                rtt_samples: 5,
+                min_rtt_us,
+                mss: 1_448,
+                ..report(10, 50_000 + 240 * 3)
+            };
+            path.observe(&first);
+            let mbps = path.burst_rate * 8e-6;
+            assert!((50.0..100.0).contains(&mbps), "{mbps} Mbit/s");
+            // Later packets are paced.
+            path.observe(&Report { min_rtt_us, ..report(20, 50_000) });
+            assert_eq!(path.burst_rate * 8e-6, mbps);
+        }
+        let mut path = PathEstimate::default();
+        path.observe(&Report { rtt_samples: 1, min_rtt_us: 50_000, ..report(10, 50_500) });
+        assert_eq!(path.burst_rate, 0.0);
+    }
+
+    #[test]
+    fn deliveries_follow_the_sending_rate_beside_others_and_not_alone_behind_a_queue() {
+        for (others, slope) in [(0.0, 0.0), (4e6, 0.8)] {
+            let mut path = PathEstimate::default();
+            let capacity = 5e6;
+            for interval in 1..=256_u64 {
+                // The rate of 30 ms ago arrives now; it changes every 120 ms.
+                let sent = |interval: u64| if interval / 12 % 2 == 0 { 1.1e6 } else { 1.3e6 };
+                let arriving = sent(interval.saturating_sub(3)) + if others == 0.0 { 4e6 } else { 0.0 };
+                let delivered = capacity * arriving / (arriving + others);
+                let sent = sent(interval) + if others == 0.0 { 4e6 } else { 0.0 };
+                path.observe(&Report {
+                    delivered_bytes: (delivered * 0.01) as u64,
+                    sent_bytes: (sent * 0.01) as u64,
+                    ..report(10 * interval, 30_000)
+                });
+            }
+            let response = path.response();
+            assert!((response.slope - slope).abs() < 0.1, "{response:?}, expected {slope}");
+        }
     }
 
     #[test]

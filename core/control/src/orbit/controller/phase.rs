@@ -8,7 +8,6 @@ pub(super) enum Phase {
     Grow,
     Drain(Drain),
     Settle(Settle),
-    Probe(Probe),
     Compete(Compete),
 }
 
@@ -34,27 +33,15 @@ pub(super) struct Check {
     pub rtt_before_s: f64,
     /// Smallest RTT since, in s.
     pub least_rtt_s: f64,
-    /// Delivery rate before the drain.
-    pub delivery_before: f64,
-}
-
-/// Sends more than a small share of the link, to measure whether more is delivered.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Probe {
-    pub until_s: f64,
 }
 
 /// Holds a share of the link against a flow that fills the buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Compete {
-    /// The first loss after this time ends the phase.
-    pub until_s: f64,
-    /// Losses before this time cause no decrease.
-    pub ignores_loss_until_s: f64,
-    /// Moving average of the part of the time without a queue.
-    pub empty_share: f64,
-    /// Time of the last loss, or of the phase's start.
-    pub last_loss_s: f64,
+    /// End of the rate wave's half period, in s.
+    pub wave_until_s: f64,
+    /// Whether the wave is in its upper half.
+    pub is_high: bool,
 }
 
 impl Phase {

@@ -1,0 +1,135 @@
+"""A round of episodes: the network or a noisy teacher steers each flow, and the truth is recorded beside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from leogym.agents.orbit.network import HEADS, Memory, OrbitNetwork
+from leogym.agents.orbit.settings import OrbitSettings
+from leogym.agents.orbit.truth import LARGEST, Schedule, Truth, truth
+from leogym.agents.training.episode_batch import Episodes
+
+BURST_FEATURE = 23
+"""Log10 of the rate that the first packets' spacing shows over `REFERENCE_RATE`; 0: unknown."""
+REFERENCE_RATE = 12.5e6
+
+LEAST_STEPS = 200
+"""A flow with fewer steps is not learned from."""
+
+
+@dataclass(frozen=True)
+class FlowRecord:
+    """What a flow observed and what was true, each (steps, …)."""
+
+    observations: NDArray[np.float32]
+    competes: NDArray[np.float32]
+    target: NDArray[np.float32]
+    start: NDArray[np.float32]
+    """NaN where the first packets show no rate."""
+
+
+class Teacher:
+    """Acts on the truth, with delay and noise; for some seconds at a time it competes always, or never.
+
+    The network then meets both right and wrong decisions, and how paths respond to them.
+    """
+
+    DELAY_STEPS = 50
+    ALWAYS, NEVER = 0.15, 0.15
+    PERIOD_S = (3.0, 12.0)
+    TARGET_NOISE, START_NOISE = 0.2, 0.3
+
+    def __init__(self, rng: np.random.Generator, shape: tuple[int, int]) -> None:
+        self._rng = rng
+        self._follows = np.zeros(shape, bool)
+        self._competes = np.zeros(shape, bool)
+        self._until_s = np.zeros(shape)
+        self._noise = np.zeros(shape)
+        self._start_noise = rng.normal(0, self.START_NOISE, shape)
+        self._seen = np.zeros(shape)
+
+    def act(self, known: Truth, time_s: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Return the learned part of actions, (simulations, slots, 3)."""
+        redrawn = time_s[:, None] >= self._until_s
+        shape = redrawn.shape
+        drawn = self._rng.random(shape)
+        self._follows = np.where(redrawn, drawn > self.ALWAYS + self.NEVER, self._follows)
+        self._competes = np.where(redrawn, drawn < self.ALWAYS, self._competes)
+        self._noise = np.where(redrawn, self._rng.normal(0, self.TARGET_NOISE, shape), self._noise)
+        until_s = time_s[:, None] + self._rng.uniform(*self.PERIOD_S, shape)
+        self._until_s = np.where(redrawn, until_s, self._until_s)
+        self._seen += (known.competes - self._seen) / self.DELAY_STEPS
+        competes = np.where(self._follows, self._seen > 0.5, self._competes)
+        start = np.nan_to_num(known.start) + self._start_noise
+        actions = [np.where(competes, LARGEST, -LARGEST), known.target + self._noise, start]
+        return np.clip(np.stack(actions, axis=-1), -1, 1).astype(np.float32)
+
+
+def collect(
+    settings: OrbitSettings, network: OrbitNetwork, number: int, teacher_share: float
+) -> tuple[list[FlowRecord], int]:
+    """Run round ``number`` of episodes to their ends; return a record per flow, and the steps taken."""
+    episodes = Episodes(settings, first_episode=number * settings.num_envs)
+    schedules = [
+        Schedule(episodes.scenario(number * settings.num_envs + index)) for index in range(episodes.size)
+    ]
+    episodes.start()
+    batch = episodes.batch
+    rng = np.random.default_rng([settings.seed, 3, number])
+    shape = (episodes.size, episodes.slots)
+    teacher, taught = Teacher(rng, shape), rng.random(shape) < teacher_share
+    fields = list(batch.report_fields)
+    second = np.zeros((round(1000 / settings.interval_ms), *shape))
+    memory: Memory = (
+        torch.zeros(1, taught.size, settings.width),
+        torch.zeros(1, taught.size, settings.width),
+    )
+    was_active = np.zeros(shape, bool)
+    actions = np.zeros(episodes.action_shape, np.float32)
+    columns: list[tuple[NDArray[np.float32], Truth, NDArray[np.bool_]]] = []
+    steps = 0
+    while not batch.finished.all():
+        active = batch.active & ~batch.finished[:, None]
+        began, was_active = active & ~was_active, active
+        second[:, began] = 0
+        second[steps % len(second)] = np.where(active, batch.reports[..., fields.index("delivered_bytes")], 0)
+        observations = batch.observations.copy()
+        logarithm = observations[..., BURST_FEATURE].astype(np.float64)
+        burst_rate = np.where(logarithm == 0, 0, REFERENCE_RATE * 10**logarithm)
+        known = truth(schedules, batch.time_s, batch.paths[..., 0], second.sum(axis=0), burst_rate)
+        columns.append((observations, known, active))
+        learned, memory = _decide(network, observations, memory, began)
+        actions[..., -HEADS:] = np.where(taught[..., None], teacher.act(known, batch.time_s), learned)
+        episodes.step(actions)
+        steps += 1
+    active = np.stack([column[2] for column in columns])
+    records = []
+    for index, slot in zip(*np.nonzero(active.sum(axis=0) >= LEAST_STEPS), strict=True):
+        times = np.flatnonzero(active[:, index, slot])
+        mine = [columns[time] for time in range(times[0], times[-1] + 1)]
+        records.append(
+            FlowRecord(
+                np.stack([observed[index, slot] for observed, _, _ in mine]),
+                np.array([known.competes[index, slot] for _, known, _ in mine], np.float32),
+                np.array([known.target[index, slot] for _, known, _ in mine], np.float32),
+                np.array([known.start[index, slot] for _, known, _ in mine], np.float32),
+            )
+        )
+    return records, steps * episodes.size
+
+
+def _decide(
+    network: OrbitNetwork, observations: NDArray[np.float32], memory: Memory, began: NDArray[np.bool_]
+) -> tuple[NDArray[np.float32], Memory]:
+    """Return the network's part of actions and its memory; flows that ``began`` have none yet."""
+    with torch.no_grad():
+        if began.any():
+            kept = torch.from_numpy(~began.reshape(-1)).float()[None, :, None]
+            memory = (memory[0] * kept, memory[1] * kept)
+        rows = torch.from_numpy(observations.reshape(1, -1, observations.shape[-1]))
+        outputs, memory = network(rows, memory)
+    return torch.tanh(outputs).numpy().reshape(*observations.shape[:-1], HEADS), memory
