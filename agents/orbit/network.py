@@ -32,8 +32,8 @@ class OrbitNetwork(nn.Module):
 
     def forward(self, observations: Tensor, memory: Memory | None = None) -> tuple[Tensor, Memory]:
         """Return the outputs (steps, flows, 3) and the memory after the last step."""
-        states, memory = self.lstm((observations - self.mean) / self.deviation, memory)
-        return self.heads(states), memory
+        states, after = self.lstm((observations - self.mean) / self.deviation, memory)
+        return self.heads(states), after
 
     def scale(self, observations: NDArray[np.float32]) -> None:
         """Scale inputs by the mean and the deviation of ``observations`` (rows, inputs)."""

@@ -77,7 +77,9 @@ class Training:
         """Learn from flows along their time; return the means of the losses and of the accuracy."""
         observed, competes, target, start, counts = _padded(records)
         length = self.settings.steps_per_update
-        totals = dict.fromkeys(("accuracy", "competition_loss", "target_loss", "start_loss"), 0.0)
+        totals: dict[str, float] = dict.fromkeys(
+            ("accuracy", "competition_loss", "target_loss", "start_loss"), 0.0
+        )
         aimed = counts * (ALONE_WEIGHT + (1 - ALONE_WEIGHT) * competes)
         weights = {name: float(mask.sum()) + 1.0 for name, mask in (("all", counts), ("aimed", aimed))}
         known = counts * ~torch.isnan(start)

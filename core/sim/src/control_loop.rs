@@ -2,7 +2,8 @@
 
 use leo_cc::CongestionControl;
 use leo_control::{
-    Command, Decision, MAX_ACTION_DIM, MAX_CWND_PACKETS, MAX_OBSERVATION_DIM, MIN_CWND_PACKETS, window_rate_bytes_per_s,
+    Command, Decision, MAX_ACTION_DIM, MAX_CWND_PACKETS, MAX_OBSERVATION_DIM, MIN_CWND_PACKETS,
+    window_rate_bytes_per_s,
 };
 use leo_link::Nanos;
 

@@ -8,6 +8,7 @@
 //!                          │ └──────────────────────── queue or loss ───────────────┘
 //!                          │
 //!                          │◄─── the policy sees no other scheme ─── Compete ◄─── the policy sees another scheme
+//!                                         Grow ◄── queue empty ──────── │
 //! ```
 
 mod competition;
@@ -168,7 +169,7 @@ impl Controller {
                 check.least_rtt_s = check.least_rtt_s.min(rtt_s);
             }
         }
-        self.decide_competition(tuning, now);
+        self.decide_competition(tuning, now, queue > limit);
         if let Phase::Compete(compete) = self.phase {
             return self.compete(tuning, now, compete).max(floor);
         }

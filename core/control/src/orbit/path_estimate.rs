@@ -57,6 +57,15 @@ pub(crate) struct Response {
     pub variation: f64,
 }
 
+/// How often, and over which time, an RTT counts as steady, in s; its largest range, in s and as a share of the RTT.
+const STEADY_CHECK_S: f64 = 0.5;
+const STEADY_S: f64 = 2.0;
+const STEADY_RANGE_S: f64 = 5e-4;
+const STEADY_RTT_SHARE: f64 = 0.01;
+
+/// Standard deviation of the sending rate over its mean above which a queue would vary, too.
+const VARIED_RATE: f64 = 0.04;
+
 /// Measurements of an interval. Amounts are in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Interval {
@@ -121,6 +130,8 @@ pub(crate) struct PathEstimate {
     pub burst_rate: f64,
     /// Decaying maximum of the delivery rate, in bytes/s. It holds while the queue is never empty.
     pub peak_rate: f64,
+    /// Time of the next check for a steady RTT, in s.
+    next_steady_check_s: f64,
 }
 
 impl Default for PathEstimate {
@@ -151,6 +162,7 @@ impl Default for PathEstimate {
             holds_base: false,
             burst_rate: 0.0,
             peak_rate: 0.0,
+            next_steady_check_s: 0.0,
         }
     }
 }
@@ -185,6 +197,7 @@ impl PathEstimate {
         if self.has_rtt {
             self.update_rtt();
         }
+        self.detect_empty_queue();
         let decay = if self.is_crowded() { 0.0 } else { self.dt_s / PEAK_DECAY_S };
         self.peak_rate = (self.peak_rate * (1.0 - decay)).max(self.delivered_over(0.2));
     }
@@ -244,6 +257,23 @@ impl PathEstimate {
         } else {
             rtt_s.min(self.floor_s * (1.0 + FLOOR_AGEING_PER_S * self.dt_s))
         };
+    }
+
+    /// Use the RTT as the base RTT if it stayed while the sending rate varied: then there is no queue.
+    fn detect_empty_queue(&mut self) {
+        if !self.has_rtt || self.time_s < self.next_steady_check_s {
+            return;
+        }
+        self.next_steady_check_s = self.time_s + STEADY_CHECK_S;
+        if self.queue_s() < STEADY_RTT_SHARE * self.base_s {
+            return;
+        }
+        let (least_s, most_s) = self.queue_range_s(STEADY_S);
+        if most_s - least_s < (STEADY_RTT_SHARE * self.rtt_s).max(STEADY_RANGE_S)
+            && self.response().variation > VARIED_RATE
+        {
+            self.rebase();
+        }
     }
 
     fn update_roughness(&mut self) {
@@ -548,6 +578,24 @@ mod tests {
             }
             let response = path.response();
             assert!((response.slope - slope).abs() < 0.1, "{response:?}, expected {slope}");
+        }
+    }
+
+    #[test]
+    fn an_rtt_that_stays_while_the_sending_rate_varies_is_the_base_rtt() {
+        for (varied, base_s) in [(true, 0.06), (false, 0.042)] {
+            let mut path = PathEstimate::default();
+            for interval in 1..=500_u64 {
+                let high = varied && interval / 15 % 2 == 0;
+                let sent_bytes = if high { 12_000 } else { 10_000 };
+                let rtt_us = if interval < 200 { 40_000 } else { 60_000 };
+                path.observe(&Report {
+                    sent_bytes,
+                    delivered_bytes: sent_bytes,
+                    ..report(10 * interval, rtt_us)
+                });
+            }
+            assert!((path.base_s - base_s).abs() < 2e-3, "{} s, expected {base_s}", path.base_s);
         }
     }
 

@@ -17,6 +17,10 @@ const MIN_WAVE_S: f64 = 0.08;
 /// Largest target, as a share of the peak rate.
 const MAX_PEAK_SHARE: f64 = 1.1;
 
+/// Part of the time without a queue that ends the competition, and the time over which it is averaged, in s.
+const EMPTY_TIME_SHARE: f64 = 0.6;
+const EMPTY_AVERAGING_S: f64 = 1.0;
+
 /// Many competing flows lose this multiple of `Tuning::loss` over this time, in s.
 const CROWD_LOSS_FACTOR: f64 = 3.0;
 const CROWD_WINDOW_S: f64 = 2.0;
@@ -30,15 +34,25 @@ const RTT_FALL_SHARE: f64 = 0.08;
 
 impl Controller {
     /// Begin or end the competition as the policy decides.
-    pub(super) fn decide_competition(&mut self, tuning: &Tuning, now: f64) {
-        if matches!(self.phase, Phase::Compete(_)) {
+    pub(super) fn decide_competition(&mut self, tuning: &Tuning, now: f64, has_queue: bool) {
+        if let Phase::Compete(mut compete) = self.phase {
+            let is_empty = if has_queue { 0.0 } else { 1.0 };
+            let weight = self.path.dt_s / (3.0 * self.path.rtt_s).max(EMPTY_AVERAGING_S);
+            compete.empty_share += (is_empty - compete.empty_share) * weight.min(1.0);
+            self.phase = Phase::Compete(compete);
             if tuning.compete < -COMPETE_THRESHOLD {
                 self.path.holds_base = false;
                 self.reduce(tuning, now, false);
+            } else if compete.empty_share > EMPTY_TIME_SHARE {
+                // Nobody fills the buffer, whatever the policy sees.
+                self.path.holds_base = false;
+                self.share = self.rate;
+                self.acceleration = 1.0;
+                self.phase = Phase::Grow;
             }
-        } else if tuning.compete > COMPETE_THRESHOLD && self.phase != Phase::StartUp {
+        } else if tuning.compete > COMPETE_THRESHOLD && has_queue && self.phase != Phase::StartUp {
             self.path.holds_base = true;
-            self.phase = Phase::Compete(Compete { wave_until_s: now, is_high: false });
+            self.phase = Phase::Compete(Compete { wave_until_s: now, is_high: false, empty_share: 0.0 });
         }
     }
 

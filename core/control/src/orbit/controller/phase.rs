@@ -42,6 +42,8 @@ pub(super) struct Compete {
     pub wave_until_s: f64,
     /// Whether the wave is in its upper half.
     pub is_high: bool,
+    /// Moving average of the part of the time without a queue.
+    pub empty_share: f64,
 }
 
 impl Phase {
