@@ -80,7 +80,7 @@ def test_each_file_of_a_run(orbit, resume):
             assert f"{name}: {kind}" in made_again
     for kind in ("deleted", "empty", "first", "middle", "last"):
         assert f"config.yaml: {kind}" in refused
-        assert f"checkpoints/{latest}/state.json: {kind}" in refused
+        assert f"checkpoints/{latest}/training.pt: {kind}" in refused
 
 
 @pytest.mark.parametrize("name", ["checkpoints/latest", "checkpoints/best", "progress.csv", "evaluation.csv"])

@@ -35,7 +35,7 @@ REPLAY = (
     "steps: 84\n"
 )
 AGENTS = {
-    "orbit": f"agent: orbit\n{SMALL}population: 4\nsteps: 1400\ncheckpoint_steps: 900\n",
+    "orbit": f"agent: orbit\n{SMALL}width: 4\npasses: 1\nsteps: 420\ncheckpoint_steps: 300\n",
     "astraea": f"agent: astraea\n{SMALL}{REPLAY}train_every: 3\npolicy_delay: 2\nexploration_intervals: 50\n"
     "updates_per_training: 1\n",
     "ppo": f"agent: ppo\nengine: sb3\n{SMALL}hidden: [8]\nrollout_steps: 12\nminibatch_size: 12\nepochs: 2\n"
@@ -44,8 +44,8 @@ AGENTS = {
     "bc": "agent: bc\nhidden: [8]\nbatch_size: 16\nresident: 4\nprogress_steps: 4\ncheckpoint_steps: 6\n"
     f"steps: 20\ntrack: none\npool: {json.dumps(TINY['pool'].model_dump(mode='json'))}\n",
 }
-"""One agent of each engine: evolution and TD3 of our own, Stable-Baselines3 with rollouts and with a replay
-buffer, and RLlib's offline learner."""
+"""One agent of each engine: two of our own, Stable-Baselines3 with rollouts and with a replay buffer, and RLlib's
+offline learner."""
 
 
 LOOKS = {
@@ -149,7 +149,7 @@ def _killed_at_any_write(run: Path, program: Callable[[], int], into: Path, most
 
 def test_stopped_at_ten_steps(agent, train, tmp_path):
     run, config = tmp_path / "run", tmp_path / "tiny.yaml"
-    config.write_text(config.read_text().replace("steps: 1400\n", "steps: 3500\n"))
+    config.write_text(config.read_text().replace("\nsteps: 420\n", "\nsteps: 1080\n"))
     assert kills.in_child(train) == 0
     whole = kills.contents(run)
     shutil.rmtree(run)
@@ -162,9 +162,9 @@ def test_stopped_at_ten_steps(agent, train, tmp_path):
 def test_a_sweep_killed_at_any_write(tmp_path, monkeypatch):
     """Its trials run one after another without Ray, which only starts and stops them."""
     file, run = tmp_path / "small.yaml", tmp_path / "run"
-    task = yaml.safe_load(AGENTS["orbit"]) | {"steps": 900}
+    task = yaml.safe_load(AGENTS["orbit"]) | {"steps": 300}
     agent, _ = task.pop("agent"), task.pop("track")
-    search = {"deviation": {"grid": [0.1, 0.2]}}
+    search = {"learning_rate": {"grid": [0.001, 0.002]}}
     swept = {"name": "small", "agent": agent, "metric": "held_out_reward", "settings": task, "search": search}
     file.write_text(yaml.safe_dump(swept))
     monkeypatch.setattr(trial.tune, "report", lambda row: None)

@@ -12,12 +12,13 @@ from leogym.agents.orbit.network import HEADS, Memory, OrbitNetwork
 from leogym.agents.orbit.settings import OrbitSettings
 from leogym.agents.orbit.truth import LARGEST, Schedule, Truth, truth
 from leogym.agents.training.episode_batch import Episodes
+from leogym.common.errors import InputError
 
 BURST_FEATURE = 23
 """Log10 of the rate that the first packets' spacing shows over `REFERENCE_RATE`; 0: unknown."""
 REFERENCE_RATE = 12.5e6
 
-LEAST_STEPS = 200
+LEAST_STEPS = 20
 """A flow with fewer steps is not learned from."""
 
 
@@ -119,6 +120,8 @@ def collect(
                 np.array([known.start[index, slot] for _, known, _ in mine], np.float32),
             )
         )
+    if not records:
+        raise InputError(f"scenarios: no flow of {episodes.size} episodes runs for {LEAST_STEPS} intervals")
     return records, steps * episodes.size
 
 

@@ -31,6 +31,9 @@ program: |
   action[5] = 0.5
   action[6] = next_count / 20
   action[7] = a
+  action[8] = b
+  action[9] = next_level
+  action[10] = -a
 """
 
 
