@@ -44,8 +44,8 @@ AGENTS = {
     "bc": "agent: bc\nhidden: [8]\nbatch_size: 16\nresident: 4\nprogress_steps: 4\ncheckpoint_steps: 6\n"
     f"steps: 20\ntrack: none\npool: {json.dumps(TINY['pool'].model_dump(mode='json'))}\n",
 }
-"""One agent of each engine: two of our own, Stable-Baselines3 with rollouts and with a replay buffer, and RLlib's
-offline learner."""
+"""One agent of each engine: two of our own, Stable-Baselines3 with rollouts and with a replay buffer, and
+RLlib's offline learner."""
 
 
 LOOKS = {
