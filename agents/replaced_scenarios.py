@@ -1,5 +1,6 @@
 """Tell the user in one line which ranges ``--set scenarios=NAME`` changes besides the name."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from leogym.agents.training.settings import TrainSettings
@@ -17,11 +18,18 @@ def line(before: TrainSettings, after: TrainSettings) -> str | None:
     brought = [name for name in ours if name not in assigned and ours[name] != theirs.get(name)]
     if not dropped and not brought:
         return None
-    text = f"scenarios: {_name(after)} in the place of the preset's {_name(before)}"
-    if dropped:
-        text += f"; dropped: {_list(dropped, theirs)}"
-    if brought:
-        text += f"; its defaults: {_list(brought, ours)}"
+    if _name(after) == _name(before):
+        changes = _changes(dict.fromkeys([*dropped, *brought]), theirs, ours)
+        text = (
+            f"scenarios: the preset samples {_name(before)} already, and your value replaces all of its "
+            f"ranges: {changes}; to change a single range, use --set scenarios.KEY=VALUE"
+        )
+    else:
+        text = f"scenarios: {_name(after)} in the place of the preset's {_name(before)}"
+        if dropped:
+            text += f"; dropped: {_list(dropped, theirs)}"
+        if brought:
+            text += f"; its defaults: {_list(brought, ours)}"
     ranges = after.scenarios
     if after.engine == "sb3" and isinstance(ranges, FlowMix) and ranges.flows[1] > 1:
         text += f"; one flow learns, the others run {_show(ranges.background)}"
@@ -39,6 +47,10 @@ def _ranges(settings: TrainSettings) -> dict[str, Any]:
 
 def _list(names: list[str], values: dict[str, Any]) -> str:
     return ", ".join(f"{name}={_show(values[name])}" for name in names)
+
+
+def _changes(names: Iterable[str], before: dict[str, Any], after: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={_show(after[name])} instead of {_show(before[name])}" for name in names)
 
 
 def _show(value: Any) -> str:

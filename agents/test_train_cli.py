@@ -207,6 +207,21 @@ def test_other_scenarios_say_what_they_drop_and_bring_in_one_line(capsys, tmp_pa
         assert told_of(capsys, "--config", str(preset), "--set", quiet) == []
 
 
+def test_the_presets_own_sampler_says_which_ranges_change_and_how_to_keep_them(capsys):
+    assert told_of(capsys, "--set", "scenarios=leo") == [
+        "scenarios: the preset samples leo already, and your value replaces all of its ranges: flows=[1, 3] "
+        "instead of 1; to change a single range, use --set scenarios.KEY=VALUE; one flow learns, the others "
+        "run cubic"
+    ]
+    assert told_of(capsys, "--set", "scenarios={sampler: leo, flows: 1}") == []
+
+
+def test_the_help_names_only_agents_that_can_be_trained():
+    (listed,) = [action.help for action in train_cli.parser()._actions if action.dest == "agent"]
+    assert "astraea" in listed
+    assert "vivace" not in listed
+
+
 def test_an_algorithm_may_learn_the_task_of_another_agent():
     orca = train_cli.registry.get("orca").settings(agent="orca")
     found = settings_of("--agent", "orca", "--engine", "rllib", "--set", "algo=sac", "tau=0.1")

@@ -46,12 +46,12 @@ def parser() -> argparse.ArgumentParser:
         description="Train a congestion control agent.",
         examples=(
             "--agent astraea --minutes 30 --out runs/a",
-            "--agent ppo --steps 100000 --set reward=orca scenarios=leo",
+            "--agent ppo --steps 100000 --set reward=orca scenarios.rate_mbps=[20,100]",
             "--sweep configs/sweeps/ppo-leo.yaml",
         ),
     )
     add = parser.add_argument
-    add("--agent", metavar="NAME", help=", ".join(registry.schemes()))
+    add("--agent", metavar="NAME", help=", ".join(registry.trainable()))
     add("--sweep", type=Path, metavar="FILE", help="run a sweep of configs/sweeps instead, with Ray Tune")
     add("--config", type=Path, metavar="FILE", help="YAML settings; default: configs/agents/NAME.yaml")
     settings = "override settings; algo=NAME trains the agent's task with another agent's algorithm"
@@ -66,7 +66,10 @@ def parser() -> argparse.ArgumentParser:
     add("--engine", help="native, sb3 or rllib")
     add("--workers", type=int, metavar="N", help="processes (PPO, Ray) or simulator threads (others)")
     add("--ray", dest="ray_address", metavar="ADDRESS", help="a Ray cluster; default: this machine")
-    add("--track", help="none, tensorboard (default) or wandb (offline unless WANDB_MODE says otherwise)")
+    tracking = (
+        "none, tensorboard (default), wandb (offline unless WANDB_MODE says otherwise) or tensorboard,wandb"
+    )
+    add("--track", help=tracking)
     return parser
 
 
@@ -108,13 +111,14 @@ def run(arguments: list[str]) -> int:
             folder = RunFolder.create(out, settings.to_yaml(), provenance)
         folder.stop = stop
         before = folder.latest_checkpoint()
+        over = flags.resume and minutes_are_over(settings, folder)
         try:
             trainer(settings, folder)
         except (Stopped, KeyboardInterrupt):
             return stopped(folder, stop)
         except (InputError, OSError) as error:
             failed(folder, error, resume=flags.resume)
-    if before is not None and folder.latest_checkpoint() == before:
+    if before is not None and (over or folder.latest_checkpoint() == before):
         print(trained_nothing(settings, folder, int(before.name)))
     exported = (folder.policy / "policy.onnx").exists()
     print(
@@ -123,6 +127,14 @@ def run(arguments: list[str]) -> int:
         else f"checkpoints: {folder.checkpoints} ({scheme.name} exports no policy)"
     )
     return 0
+
+
+def minutes_are_over(settings: TrainSettings, folder: RunFolder) -> bool:
+    """Return whether the finished run in ``folder`` took all of its minutes before a resume."""
+    path = folder.path / "summary.json"
+    if settings.minutes is None or not path.is_file():
+        return False
+    return json.loads(path.read_text(encoding="utf-8")).get("wall_s", 0.0) >= 60 * settings.minutes
 
 
 def trained_nothing(settings: TrainSettings, folder: RunFolder, steps: int) -> str:
@@ -136,7 +148,7 @@ def trained_nothing(settings: TrainSettings, folder: RunFolder, steps: int) -> s
     minutes = summary["wall_s"] / 60
     return (
         f"{prefix}the run has taken {minutes:.3g} of {settings.minutes:g} minutes, and --minutes counts "
-        "those before a resume: --resume with more --minutes goes on"
+        f"those before a resume: for N more, --resume with --minutes {minutes:.3g} + N"
     )
 
 

@@ -10,6 +10,7 @@ import shtab
 
 from leogym.agents import train_cli
 from leogym.agents.training import registry
+from leogym.agents.training.settings import TRACKERS
 from leogym.commands import agents
 from leogym.commands.__main__ import COMMANDS, load
 from leogym.common.command_line import OneLineParser, as_folder, leogym_command
@@ -100,10 +101,10 @@ def _schemes() -> list[str]:
 
 
 _NAMES: dict[tuple[str, ...], Callable[[], Iterable[str]]] = {
-    ("train", "agent"): registry.schemes,
+    ("train", "agent"): registry.trainable,
     ("train", "backend"): lambda: BACKENDS,
     ("train", "engine"): lambda: ("native", "sb3", "rllib"),
-    ("train", "track"): lambda: ("none", "tensorboard", "wandb"),
+    ("train", "track"): lambda: ("none", *TRACKERS, ",".join(TRACKERS)),
     ("evaluate", "schemes"): _schemes,
     ("evaluate", "backend"): lambda: BACKENDS,
     ("papers", "schemes"): _schemes,

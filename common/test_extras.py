@@ -77,7 +77,7 @@ USES = {
         )
     },
     "--track tensorboard": Use(
-        "from leogym.agents.training.tracking import TensorBoard; TensorBoard(None, 0)",
+        "from leogym.agents.training.tracking import TensorBoard; TensorBoard(None, None, 0)",
         "--track tensorboard",
         "PyTorch",
         "train",

@@ -22,7 +22,6 @@ from leogym.envs.scenarios import ScenarioLike
 from leogym.envs.seeding import Rank, rank_of, rank_of_caller, seed_of_rank
 from leogym.envs.simulation import Options, single_flow
 from leogym.envs.views import Viewing
-from leogym.registration import FLOW_ID
 
 Observation = NDArray[np.float32]
 
@@ -140,9 +139,7 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
             return
         self.render_mode = render_mode
         self.rank = rank_of_caller()
-        self._simulations = single_flow(
-            1, FLOW_ID, scenario=scenario, agent=agent, backend=backend, **options
-        )
+        self._simulations = single_flow(1, scenario=scenario, agent=agent, backend=backend, **options)
         batch = self._batch = self._simulations.batch
         self.observation_space = observation_space(batch.observation_bounds)
         self._levels = levels(actions)
@@ -256,7 +253,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         self.metadata = {**self.metadata, "autoreset_mode": self._autoreset}
         self.render_mode = render_mode
         self._simulations = single_flow(
-            num_envs, FLOW_ID, scenario=scenario, agent=agent, backend=backend, threads=threads, **options
+            num_envs, scenario=scenario, agent=agent, backend=backend, threads=threads, **options
         )
         batch = self._batch = self._simulations.batch
         self.single_observation_space = observation_space(batch.observation_bounds)

@@ -106,7 +106,7 @@ class LeoVecEnv(Viewing, VecEnv):
         **options: Unpack[Options],
     ) -> None:
         self._simulations = single_flow(
-            num_envs, "LeoVecEnv", scenario=scenario, agent=agent, backend=backend, threads=threads, **options
+            num_envs, scenario=scenario, agent=agent, backend=backend, threads=threads, **options
         )
         batch = self._batch = self._simulations.batch
         self.render_mode = render_mode

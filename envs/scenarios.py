@@ -17,6 +17,7 @@ from leogym.configs.sampling import Ranges
 from leogym.configs.scenario import LEARNER, Flow, Link, Scenario, parse
 from leogym.configs.suite import Suite, substitute
 from leogym.envs.sampling import Sampler, period_ms
+from leogym.traces.path import named_paths
 
 
 class SuiteScenarios:
@@ -167,6 +168,8 @@ def _by_name(name: str) -> Scenario | Sampler | SuiteScenarios:
         return SuiteScenarios(suite.load(name))
     if Path(name).suffix in (".yaml", ".yml", ".json") or Path(name).exists():
         return _load(Path(name))
+    if named_paths.is_named(name):
+        raise InputError(f"scenario: {name!r}: {named_paths.as_sampler(name)}")
     raise names.unknown(name, "scenario")
 
 

@@ -166,8 +166,8 @@ def _require(option: str, name: str, names: list[str] | tuple[str, ...]) -> None
         raise InputError(f"{option}: {name!r}: unknown (there are: {', '.join(names)})")
 
 
-def single_flow(size: int, face: str, **arguments: Any) -> Simulations:
-    """Return `Simulations` with one learning flow each, for the environment ``face``.
+def single_flow(size: int, **arguments: Any) -> Simulations:
+    """Return `Simulations` with one learning flow each.
 
     Raises:
         InputError: an argument is invalid, or a scenario has several learning flows.
@@ -175,7 +175,7 @@ def single_flow(size: int, face: str, **arguments: Any) -> Simulations:
     simulations = Simulations(size, single=True, **arguments)
     if simulations.slots != 1:
         raise InputError(
-            f"{face}: scenario: has up to {simulations.slots} flows of scheme agent, must be 1: "
+            f"scenario: has up to {simulations.slots} flows of scheme agent, must be 1 in this environment: "
             "use envs.parallel_env, or learning_flows: 1 in a sampler"
         )
     return simulations

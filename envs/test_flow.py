@@ -41,6 +41,13 @@ def static(*flows: dict, duration_s: float = 1.0, rate_mbps: float = 10.0) -> di
     }
 
 
+def test_an_environment_of_several_learning_flows_or_a_path_says_what_to_use():
+    with pytest.raises(InputError, match=r"^scenario: has up to 3 flows of scheme agent, must be 1"):
+        gymnasium.make("leo/SingleFlow-v0", scenario={"sampler": "leo", "flows": 3, "learning_flows": 3})
+    with pytest.raises(InputError, match=r"^scenario: 'sd-ny-isl': is a path, .*{sampler: leo, paths: \["):
+        gymnasium.make("leo/SingleFlow-v0", scenario="sd-ny-isl")
+
+
 def test_the_registry_has_the_environments():
     assert [spec.id for spec in REGISTERED] == [envs.FLOW_ID, *(preset.id for preset in PRESETS)]
 

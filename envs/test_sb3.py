@@ -66,7 +66,7 @@ def test_unseeded_environments_differ_and_a_seed_repeats():
 def test_step_before_reset_and_several_learners_are_refused():
     with pytest.raises(ResetNeeded):
         LeoVecEnv(1).step(np.zeros((1, 1), np.float32))
-    with pytest.raises(InputError, match="LeoVecEnv: scenario: has up to 2 flows"):
+    with pytest.raises(InputError, match=r"^scenario: has up to 2 flows of scheme agent, must be 1 in this"):
         LeoVecEnv(1, static({}, {}))
 
 

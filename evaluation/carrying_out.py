@@ -69,7 +69,8 @@ def carry_out(
             for run, outcome in finished:
                 if isinstance(outcome, invalid.Reason):
                     invalid.add(store.folder, run, outcome.why)
-                    label = f"{run.suite} {run.scenario.name} {run.scheme} {run.repeat}"
+                    where = dict.fromkeys([run.suite, run.scenario.name])  # a suite of one has its name
+                    label = f"{', '.join(where)}, {run.scheme}, repeat {run.repeat}"
                     console.print(f"invalid: {label}: {outcome.why}", markup=False, highlight=False)
                 else:
                     store.add(run, outcome)

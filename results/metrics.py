@@ -38,6 +38,12 @@ class Metric:
         return f"{value * self.scale:,.{self.digits}f}"
 
 
+SHARED = (
+    "Power and normalized goodput count a flow's share of the whole link: of n flows that share it equally, "
+    "each has about 1/n at most. Utilization counts all flows together."
+)
+"""What a table of runs with several flows says."""
+
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (

@@ -7,6 +7,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from leogym.agents.baselines.ppo import PpoSettings
 from leogym.agents.engines.data_parallel import Ranks
@@ -38,6 +39,26 @@ def settings_of(steps: int, **changes) -> PpoSettings:
 
 def trained(path: Path, steps: int, resume: bool = False, stop: Stop | None = None, **changes) -> RunFolder:
     return training_runs.trained(settings_of(steps, **changes), path, resume=resume, stop=stop)
+
+
+def test_a_length_between_rollouts_is_rounded_up_and_says_so_at_the_start(tmp_path, capsys):
+    run = trained(tmp_path / "run", 40)
+    first, *_ = capsys.readouterr().out.splitlines()
+    assert first == "steps: 40 rounds up to 64: a rollout has 32 steps (16 intervals of 2 simulations)"
+    assert json.loads((run.path / "summary.json").read_text())["steps"] == 64
+    trained(tmp_path / "run", 96, resume=True)
+    assert "rounds up" not in capsys.readouterr().out
+
+
+def test_trackers_have_the_usual_keys_of_sb3_beside_the_columns_of_progress(tmp_path):
+    run = trained(tmp_path / "run", 64, track="tensorboard")
+    events = EventAccumulator(str(run.tensorboard))
+    events.Reload()
+    usual = ("approx_kl", "clip_fraction", "explained_variance", "entropy_loss", "learning_rate")
+    expected = {"reward", "rollout/ep_rew_mean", "time/fps", *(f"train/{name}" for name in usual)}
+    assert expected <= set(events.Tags()["scalars"])
+    assert [event.step for event in events.Scalars("train/approx_kl")] == [32, 64]
+    assert "train/approx_kl" not in rows(run)[0]
 
 
 def observations() -> np.ndarray:

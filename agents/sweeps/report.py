@@ -3,14 +3,18 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from matplotlib.lines import Line2D
 
 from leogym.agents.sweeps.plan import Trial
 from leogym.common.atomic import write_atomically
 from leogym.configs.sweep import Sweep
-from leogym.results.figure_style import FAINT, INK, canvas
+from leogym.results.figure_style import FAINT, PALETTE, canvas
+
+SEED = "seed"
 
 
 def report(sweep: Sweep, planned: Sequence[Trial], out: Path) -> Path:
@@ -28,11 +32,13 @@ def report(sweep: Sweep, planned: Sequence[Trial], out: Path) -> Path:
             -values.get(trial.number, 0.0) if sweep.goal == "max" else values.get(trial.number, 0.0),
         ),
     )
+    means = _means(planned, values)
     rows = [
         {
             "trial": trial.number,
             **{name: _text(value) for name, value in trial.assigned.items()},
             sweep.metric: f"{values[trial.number]:.6g}" if trial.number in values else "",
+            **({f"{sweep.metric}_mean_of_seeds": means[setting(trial)]} if SEED in sweep.search else {}),
             "steps": curves[trial.number][-1][0] if curves[trial.number] else 0,
             "status": trial.status(),
             "folder": str(trial.folder.relative_to(out.absolute())),
@@ -54,6 +60,23 @@ def report(sweep: Sweep, planned: Sequence[Trial], out: Path) -> Path:
     return table
 
 
+def setting(trial: Trial) -> str:
+    """Return the values of the searched settings, but the seed, as text: trials that share it are repeats."""
+    return ", ".join(f"{name} {_text(value)}" for name, value in trial.assigned.items() if name != SEED)
+
+
+def _means(planned: Sequence[Trial], values: Mapping[int, float]) -> dict[str, str]:
+    """Return each setting's mean over its seeds with their number, such as ``0.512 (3)``; "" without any."""
+    by_setting: dict[str, list[float]] = {}
+    for trial in planned:
+        own = by_setting.setdefault(setting(trial), [])
+        if trial.number in values:
+            own.append(values[trial.number])
+    return {
+        name: f"{sum(own) / len(own):.6g} ({len(own)})" if own else "" for name, own in by_setting.items()
+    }
+
+
 def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
@@ -69,25 +92,32 @@ def _csv(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _plot(sweep: Sweep, ranked: Sequence[Trial], curves: dict[int, list[tuple[int, float]]]) -> bytes:
-    """Return the curves of all trials as PNG: the best dark and labelled, those stopped early dashed."""
-    with canvas(6.4, 3.6) as (figure, [axes]):
-        for trial in reversed(ranked):
+    """Return the curves of all trials as PNG: one colour per setting, best first; those stopped early dashed.
+
+    The legend names each setting. Beyond the colours, the settings are grey and share a line of the legend.
+    """
+    settings = list(dict.fromkeys(setting(trial) for trial in ranked if curves[trial.number]))
+    labels = {name: name or "seed" for name in settings[: len(PALETTE)]}
+    colors = dict(zip(labels, PALETTE, strict=False))
+    with canvas(6.4, 3.6 + 0.17 * min(len(settings), len(PALETTE) + 1)) as (figure, [axes]):
+        for place, trial in reversed(list(enumerate(ranked))):
             curve = curves[trial.number]
             if not curve:
                 continue
-            leads = trial is ranked[0]
-            values = ", ".join(f"{name} {_text(value)}" for name, value in trial.assigned.items())
             axes.plot(
                 *zip(*curve, strict=True),
-                color=INK if leads else FAINT,
+                color=colors.get(setting(trial), FAINT),
                 linestyle="--" if trial.status() == "given up" else "-",
-                linewidth=1.8 if leads else 1.0,
+                linewidth=1.8 if place == 0 else 1.0,
                 marker="." if len(curve) == 1 else None,
-                label=f"trial {trial.number}: {values}" if leads else None,
-                zorder=3 if leads else 2,
+                zorder=3 if place == 0 else 2,
             )
+        handles = [Line2D([], [], color=colors[name], label=label) for name, label in labels.items()]
+        if others := len(settings) - len(labels):
+            handles.append(Line2D([], [], color=FAINT, label=f"{others} other settings"))
         axes.set(xlabel="steps", ylabel=sweep.metric.replace("_", " "), title=sweep.name)
-        axes.legend(loc="best", frameon=False)
+        if handles:
+            axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, -0.16), frameon=False)
         image = io.BytesIO()
-        figure.savefig(image, format="png", dpi=150)
+        figure.savefig(image, format="png", dpi=150, bbox_inches="tight")
         return image.getvalue()

@@ -13,6 +13,8 @@ from typing import Any
 # This module writes its own tables and curves, and handles Ctrl-C.
 os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
 os.environ["TUNE_DISABLE_SIGINT_HANDLER"] = "1"
+# The newer output names the experiment record, which is deleted at the end.
+os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
 
 import ray
 from ray import tune

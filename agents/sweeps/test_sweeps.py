@@ -4,6 +4,7 @@ import json
 import pytest
 
 from leogym.agents import train_cli
+from leogym.agents.sweeps import report as report_module
 from leogym.agents.sweeps import trial as trial_module
 from leogym.agents.sweeps.plan import trials
 from leogym.agents.sweeps.report import report
@@ -75,6 +76,32 @@ def test_the_table_has_the_best_trial_first_and_says_how_each_ended(file, tmp_pa
     least = found.model_copy(update={"goal": "min"})
     report(least, planned, tmp_path)
     assert json.loads((tmp_path / "summary.json").read_text())["best"]["trial"] == 0
+
+
+def test_the_table_has_the_mean_over_the_seeds_of_each_setting(file, tmp_path):
+    file.write_text(SMALL.replace("0.1, 1.0]}", "0.1]}, seed: {grid: [1, 2]}"))
+    searched = sweep.read(file)
+    planned = trials(searched, tmp_path, str(file))
+    for trial, value in zip(planned, (0.2, 0.4, 0.9, 0.1, 0.3), strict=False):
+        written(trial, [value])
+    with report(searched, planned, tmp_path).open(newline="") as table:
+        rows = {int(row["trial"]): row["reward_mean_of_seeds"] for row in csv.DictReader(table)}
+    assert [rows[number] for number in range(6)] == ["0.3 (2)"] * 2 + ["0.5 (2)"] * 2 + ["0.3 (1)"] * 2
+
+
+def test_the_legend_names_the_settings(file, tmp_path, monkeypatch):
+    file.write_text(SMALL.replace("0.1, 1.0]}", "0.1]}, seed: {grid: [1, 2]}"))
+    searched = sweep.read(file)
+    planned = trials(searched, tmp_path, str(file))
+    for trial in planned[:4]:
+        written(trial, [0.5])
+    labels = []
+    drawn = report_module.Line2D
+    monkeypatch.setattr(
+        report_module, "Line2D", lambda *data, label, **look: labels.append(label) or drawn(*data, **look)
+    )
+    report(searched, planned, tmp_path)
+    assert labels == ["learning_rate 0.001", "learning_rate 0.01"]
 
 
 def test_a_trial_that_was_given_up_or_done_tells_what_it_had_and_does_no_more(file, tmp_path, monkeypatch):

@@ -23,6 +23,11 @@ def schemes() -> dict[str, Scheme]:
     return dict(sorted(by_name.items()))
 
 
+def trainable() -> list[str]:
+    """Return the names of the schemes that `leogym train` accepts: those that do not learn online."""
+    return [name for name, scheme in schemes().items() if scheme.trainers]
+
+
 def shipped() -> dict[str, Path]:
     """Return the folders of the shipped policies by agent."""
     files = sorted(Path(__file__).parents[1].glob("trained/*/policy/policy.json"))
@@ -39,6 +44,6 @@ def get(name: str) -> Scheme:
     """Return the scheme called ``name``; raise `InputError` if there is none."""
     by_name = schemes()
     if name not in by_name:
-        hint = suggest_names(name, by_name)
+        hint = suggest_names(name, trainable())
         raise InputError(f"--agent: {name}: not an agent that this build trains {hint}")
     return by_name[name]

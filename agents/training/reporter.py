@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -18,9 +19,10 @@ from leogym.agents.training.held_out import Chooser, described, rank
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
 from leogym.agents.training.stopping import Stopped
-from leogym.agents.training.tracking import scalars, tracker
+from leogym.agents.training.tracking import scalars, trackers
 from leogym.common.durations import duration
 
+MOST_LOSS = 0.05  # share of the sent packets above which an evaluation prints a warning
 PLAIN_LINE_S = 10.0  # least time between progress lines without a terminal
 
 
@@ -46,7 +48,7 @@ class Reporter:
         """The checkpoint that a resumed run continues from."""
         run.restore_rows(steps)
         self._chooser = Chooser(settings, run, steps) if settings.held_out_episodes else None
-        self._tracker = tracker(settings, run, steps)
+        self._trackers = trackers(settings, run, steps)
         self._bar: Progress | None = None
         self._said_s = -PLAIN_LINE_S
         if sys.stdout.isatty():
@@ -81,8 +83,11 @@ class Reporter:
             return None
         return (self.wall_s - self._first_s) * (1 - share) / (share - self._first_share)
 
-    def row(self, row: Mapping[str, Any]) -> None:
-        """Add a row with a ``steps`` column to progress.csv and the tracker, and show it."""
+    def row(self, row: Mapping[str, Any], more: Mapping[str, float] | None = None) -> None:
+        """Add a row with a ``steps`` column to progress.csv and the trackers, and show it.
+
+        ``more`` has numbers for the trackers only, under the names of the engine's library.
+        """
         self._run.append_progress(
             {
                 name: float(f"{value:.6g}") if isinstance(value, float) else value
@@ -90,7 +95,7 @@ class Reporter:
             }
         )
         numbers = scalars(row)
-        self._tracker.log(numbers, row["steps"])
+        self._track({**numbers, **scalars(more or {})}, row["steps"])
         text = "  ".join(f"{name} {numbers[name]:.4g}" for name in self._columns if name in numbers)
         share, left_s = min(1.0, self.done(row["steps"])), self.left_s(row["steps"])
         if self._bar is not None:
@@ -123,7 +128,7 @@ class Reporter:
     def _evaluate(self, steps: int) -> None:
         if self._chooser is not None and steps not in self._chooser.steps:
             earned = self._chooser.consider(steps, self.wall_s)
-            self._tracker.log({f"held_out_{name}": value for name, value in earned.items()}, steps)
+            self._track({f"held_out_{name}": value for name, value in earned.items()}, steps)
             settings, best = self._settings, self._chooser.best or rank(earned)
             flows, links = settings.scenarios.max_learning_flows, settings.held_out_links
             held = f"{best[0]} of {links} links, " if links else ""
@@ -132,6 +137,22 @@ class Reporter:
                 f"held out: {now}{described(earned, flows)}; best: {held}reward {best[1]:.4g}; "
                 f"Cubic: {described(self._chooser.cubic, flows)}"
             )
+            self._warn(earned, self._chooser.cubic)
+
+    def _warn(self, earned: Mapping[str, float], cubic: Mapping[str, float]) -> None:
+        """Print a line if the policy loses many packets or has less power than Cubic on the same episodes."""
+        faults = []
+        if (loss := earned.get("loss_rate", 0.0)) > MOST_LOSS:
+            faults.append(f"loss {100 * loss:.2g} % is above {100 * MOST_LOSS:g} %")
+        power, theirs = earned.get("power", math.nan), cubic.get("power", math.nan)
+        if power < theirs:
+            faults.append(f"power {power:.2f} is below Cubic's {theirs:.2f}")
+        if faults:
+            self.say(f"warning: held out: {'; '.join(faults)}")
+
+    def _track(self, numbers: Mapping[str, float], steps: int) -> None:
+        for tracker in self._trackers:
+            tracker.log(numbers, steps)
 
     def leave_if_asked(
         self,
@@ -196,7 +217,8 @@ class Reporter:
         self._deferred.__exit__(None, None, None)
         if self._bar is not None:
             self._bar.stop()
-        self._tracker.close()
+        for tracker in self._trackers:
+            tracker.close()
 
 
 class TimeLeft(ProgressColumn):

@@ -17,10 +17,11 @@ from leogym.common.errors import InputError, one_line
 from leogym.common.strict import Positive, Probability, Range, Strict
 from leogym.configs import file_paths, names, sampling, suite
 from leogym.configs.sampling import AstraeaSampling, Sampling
+from leogym.traces.path import named_paths
 
 Engine = Literal["native", "sb3", "rllib"]
 Backend = Literal["simulator", "mahimahi", "kernel", "lab"]
-Tracker = Literal["none", "tensorboard", "wandb"]
+TRACKERS = ("tensorboard", "wandb")
 
 Count = Annotated[int, Range(ge=1, le=10**12)]
 Size = Annotated[int, Range(ge=1, le=10_000_000)]
@@ -41,6 +42,8 @@ processes, only the number of parallel simulations changes."""
 def ranges_by_name(value: Any) -> Any:
     """Convert a name or file to ranges; raise a ValueError that has the nearest names if there is none."""
     if isinstance(value, str) and value not in names.known() and not suite.is_file(value):
+        if named_paths.is_named(value):
+            raise ValueError(f"{value!r}: {named_paths.as_sampler(value)}")
         raise ValueError(str(names.unknown(value, "(name)")).partition(": ")[2])
     return sampling.by_name(value)
 
@@ -50,6 +53,19 @@ def _weighted(value: Any) -> Any:
     if isinstance(value, dict):
         return ",".join(f"{term}:{weight}" for term, weight in value.items())
     return value
+
+
+def _trackers(value: Any) -> Any:
+    """Convert trackers, as a list or as text with commas, to text with commas; "none" for an empty list."""
+    if not isinstance(value, str | list):
+        return value
+    parts = value.split(",") if isinstance(value, str) else value
+    trackers = [str(part).strip() for part in parts]
+    if trackers in (["none"], []):
+        return "none"
+    if any(name not in TRACKERS for name in trackers):
+        raise ValueError(f"must be none or some of {', '.join(TRACKERS)}, separated by commas, not {value!r}")
+    return ",".join(dict.fromkeys(trackers))
 
 
 def _pair(value: Any) -> Any:
@@ -129,7 +145,8 @@ class TrainSettings(Strict):
     """Held-out links that check each checkpoint's policy against `agents.training.bars`. If there are any,
     ``best/`` keeps the policy that holds all bars on most links, and rewards decide ties."""
 
-    track: Tracker = "tensorboard"
+    track: Annotated[str, BeforeValidator(_trackers)] = "tensorboard"
+    """Experiment trackers: ``none``, ``tensorboard``, ``wandb`` or both, with a comma or as a list."""
     group: str | None = None
     """The group of this run in wandb, shared with other seeds of the run or other trials of a sweep."""
     progress_steps: Count = 10_000

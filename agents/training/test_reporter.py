@@ -119,6 +119,17 @@ def test_each_evaluation_prints_the_policy_beside_cubic_in_one_line(tmp_path, ca
     assert run.notes["cubic_power"] == expected["power"]
 
 
+def test_an_evaluation_warns_of_loss_and_of_less_power_than_cubic(tmp_path, capsys):
+    report = reports(tmp_path, steps=10)
+    report._warn({"loss_rate": 0.072, "power": 0.31}, {"power": 0.62})
+    report._warn({"loss_rate": 0.01, "power": 0.31}, {"power": 0.62})
+    report._warn({"loss_rate": 0.05, "power": 0.7}, {"power": 0.62})
+    assert capsys.readouterr().out.splitlines() == [
+        "warning: held out: loss 7.2 % is above 5 %; power 0.31 is below Cubic's 0.62",
+        "warning: held out: power 0.31 is below Cubic's 0.62",
+    ]
+
+
 def test_a_resume_knows_cubic_as_the_run_did(tmp_path):
     run = trained("ppo", tmp_path / "run", 64, held_out_episodes=2)
     again = trained("ppo", tmp_path / "run", 64, resume=True, held_out_episodes=2)

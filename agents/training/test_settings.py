@@ -35,6 +35,11 @@ def test_a_value_out_of_range_is_named_with_its_key(key, value):
     assert "\n" not in str(caught.value)
 
 
+def test_a_path_in_the_place_of_a_sampler_says_which_sampler_draws_it():
+    with pytest.raises(InputError, match=r"^x: scenarios: .*'sd-ny-bp': is a path, not a scenario: use "):
+        build(TrainSettings, "x", {"agent": "ppo", "scenarios": "sd-ny-bp"})
+
+
 def test_steps_and_minutes_exclude_each_other():
     with pytest.raises(InputError, match="steps or minutes"):
         build(TrainSettings, "x", {"agent": "ppo", "steps": 1, "minutes": 1.0})

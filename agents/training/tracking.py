@@ -1,5 +1,6 @@
 """Experiment trackers, which also receive the numbers of progress.csv."""
 
+import json
 import math
 import os
 from collections.abc import Mapping
@@ -20,24 +21,18 @@ class Tracker(Protocol):
         """Flush buffered data."""
 
 
-class NoTracker:
-    """Discards all data."""
-
-    def log(self, scalars: Mapping[str, float], steps: int) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 class TensorBoard:
     """Event files in the run folder's ``tensorboard/``; hides a killed run's steps after ``start``."""
 
-    def __init__(self, run: RunFolder, start: int) -> None:
+    def __init__(self, run: RunFolder, settings: TrainSettings, start: int) -> None:
         with extras.needed_by("--track tensorboard"):
             from torch.utils.tensorboard import SummaryWriter  # here, because its import takes seconds
+            from torch.utils.tensorboard.summary import hparams
 
         self._writer = SummaryWriter(str(run.tensorboard), purge_step=start + 1 if start else None)
+        # Not `add_hparams`, which writes to a second run.
+        for summary in hparams(flat(settings.model_dump(mode="json")), {"reward": 0.0}):
+            self._writer._get_file_writer().add_summary(summary)
 
     def log(self, scalars: Mapping[str, float], steps: int) -> None:
         """Record ``scalars`` at environment step ``steps``."""
@@ -74,13 +69,25 @@ class WandB:
         self._run.finish()
 
 
-def tracker(settings: TrainSettings, run: RunFolder, start: int) -> Tracker:
-    """Return the tracker that ``settings`` name, for a run that continues at step ``start``."""
-    if settings.track == "tensorboard":
-        return TensorBoard(run, start)
-    if settings.track == "wandb":
-        return WandB(run, settings, start)
-    return NoTracker()
+_CLASSES: dict[str, type[TensorBoard] | type[WandB]] = {"tensorboard": TensorBoard, "wandb": WandB}
+
+
+def trackers(settings: TrainSettings, run: RunFolder, start: int) -> list[Tracker]:
+    """Return the trackers that ``settings`` name, for a run that continues at step ``start``."""
+    names = [] if settings.track == "none" else settings.track.split(",")
+    return [_CLASSES[name](run, settings, start) for name in names]
+
+
+def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str | bool | float]:
+    """Return ``settings`` as hyperparameters: keys of mappings joined by dots, lists and None as text."""
+    values: dict[str, str | bool | float] = {}
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            values |= flat(value, f"{prefix}{name}.")
+        else:
+            plain = isinstance(value, str | bool | int | float)
+            values[f"{prefix}{name}"] = value if plain else json.dumps(value)
+    return values
 
 
 def scalars(row: Mapping[str, Any]) -> dict[str, float]:

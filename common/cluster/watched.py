@@ -73,7 +73,10 @@ class Cluster:
     def require_cpus(self, count: int, purpose: str) -> None:
         """Raise an `InputError` if the cluster has fewer than the ``count`` CPUs that ``purpose`` needs."""
         if self.cpus < count:
-            raise InputError(f"--ray: {self.address}: {purpose} needs {_cpus(count)}, {self._has()}")
+            needs = f"{purpose} needs {_cpus(count)}"
+            if self.address == LOCAL:
+                raise InputError(f"{needs}, this machine has {self.cpus}")
+            raise InputError(f"--ray: {self.address}: {needs}, {self._has()}")
 
     def start_waiting(self, count: int, purpose: str) -> None:
         """Start the time in which ``purpose`` waits for ``count`` processors; a long wait is reported."""
@@ -168,6 +171,8 @@ class Cluster:
         waiting = self._waiting
         if waiting is not None and time.monotonic() - waiting[1] > REPORT_WAIT_AFTER_S:
             self._waiting = None
+            if self.address == LOCAL:
+                return  # nobody else uses a Ray that this command started: its process is starting
             _say(f"--ray: {self.address}: {waiting[0]}, {self._has()}, and others use them: waiting")
 
     def _has(self) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
+import torch
 from gymnasium.vector import AutoresetMode
 
 import leogym  # noqa: F401 (registers the ids)
@@ -48,6 +49,7 @@ class TransformObservation(gymnasium.wrappers.TransformObservation):
 gymnasium.vector.SyncVectorEnv = SyncVectorEnv
 gymnasium.wrappers.TransformObservation = TransformObservation
 
+torch.set_num_threads(1)  # more threads slow small networks down, on busy cores manyfold
 folder, script = sys.argv[1:3]
 sys.argv[:] = sys.argv[2:]
 sys.path[:0] = [str(Path(script).resolve().parents[1])]  # for cleanrl_utils

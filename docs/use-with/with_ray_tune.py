@@ -2,6 +2,7 @@
 
 import sys
 
+import torch
 from ray import tune
 from stable_baselines3 import PPO
 from stable_baselines3.common.evaluation import evaluate_policy
@@ -16,6 +17,7 @@ LINK = {"sampler": "leo", "flows": 1, "duration_s": 15.0}
 
 def trial(config: dict) -> dict:
     """Train with one learning rate; return the mean return and the policy's folder."""
+    torch.set_num_threads(1)  # more threads slow small networks down, on busy cores manyfold
     env = LeoVecEnv(4, scenario=LINK)
     model = PPO("MlpPolicy", env, n_steps=256, learning_rate=config["learning_rate"], seed=1, device="cpu")
     model.learn(STEPS)

@@ -2,6 +2,7 @@
 
 import sys
 
+import torch
 from ray.rllib.algorithms.ppo import PPOConfig
 
 from leogym.agents.export import save_policy
@@ -9,6 +10,7 @@ from leogym.agents.export import save_policy
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
 FOLDER = sys.argv[2] if len(sys.argv) > 2 else "runs/rllib"
 
+torch.set_num_threads(1)  # more threads slow small networks down, on busy cores manyfold
 config = (
     PPOConfig()
     .environment("leogym:leo/SingleFlow-v0")

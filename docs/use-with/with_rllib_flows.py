@@ -2,6 +2,7 @@
 
 import sys
 
+import torch
 from ray.rllib.algorithms.ppo import PPOConfig
 
 from leogym.agents.export import save_policy
@@ -10,6 +11,7 @@ from leogym.envs.rllib import MultiFlowEnv
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
 FOLDER = sys.argv[2] if len(sys.argv) > 2 else "runs/rllib-flows"
 
+torch.set_num_threads(1)  # more threads slow small networks down, on busy cores manyfold
 config = (
     PPOConfig()
     .environment(MultiFlowEnv, env_config={"scenario": {"sampler": "leo", "flows": 3, "duration_s": 20}})

@@ -50,6 +50,7 @@ class Value(DeterministicMixin, Model):
         return self.net(inputs["observations"]), {}
 
 
+torch.set_num_threads(1)  # more threads slow small networks down, on busy cores manyfold
 torch.manual_seed(1)
 env = wrap_env(gymnasium.make_vec("leo/SingleFlow-v0", num_envs=ENVS))
 spaces = {

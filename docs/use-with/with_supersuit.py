@@ -7,6 +7,7 @@ the same agents from the first step to the last, so the environment keeps all of
 import sys
 
 import supersuit
+import torch
 from stable_baselines3 import PPO
 
 from leogym.agents.export import save_policy
@@ -15,6 +16,7 @@ from leogym.envs.parallel import parallel_env
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
 FOLDER = sys.argv[2] if len(sys.argv) > 2 else "runs/supersuit"
 
+torch.set_num_threads(1)  # more threads slow small networks down, on busy cores manyfold
 flows = parallel_env(scenario={"sampler": "leo", "flows": 2, "duration_s": 15.0}, constant_agents=True)
 vector = supersuit.pettingzoo_env_to_vec_env_v1(flows)
 vectors = supersuit.concat_vec_envs_v1(vector, 2, num_cpus=0, base_class="stable_baselines3")

@@ -23,6 +23,7 @@ FOLDER = sys.argv[2] if len(sys.argv) > 2 else "runs/tianshou"
 env = gymnasium.make("leo/SingleFlow-v0")
 training = DummyVectorEnv([lambda: gymnasium.make("leo/SingleFlow-v0") for _ in range(4)])
 training.seed(1)
+torch.set_num_threads(1)  # more threads slow small networks down, on busy cores manyfold
 torch.manual_seed(1)
 shape = env.observation_space.shape
 actor = ContinuousActorProbabilistic(

@@ -18,6 +18,7 @@ from leogym.agents.export import save_policy
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 60_000
 FOLDER = sys.argv[2] if len(sys.argv) > 2 else "runs/torchrl"
 
+torch.set_num_threads(1)  # more threads slow small networks down, on busy cores manyfold
 torch.manual_seed(1)
 env = GymEnv("leo/SingleFlow-v0")
 network = nn.Sequential(MLP(50, 2, num_cells=[128, 128], activation_class=nn.ReLU), NormalParamExtractor())

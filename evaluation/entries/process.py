@@ -70,6 +70,8 @@ class Program:
     knows_path: bool = False
     """Whether its reports have `PATH_FIELDS`, which no sender measures."""
     limits: Limits = Limits()
+    file: str = ""
+    """The file's name, for messages."""
 
     @property
     def sha256(self) -> str:
@@ -101,7 +103,9 @@ def load(text: str, limits: Limits | None = None) -> Program:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     if len(data) > MOST_FILE:
         raise InputError(f"{path}: has {len(data)} bytes, at most {MOST_FILE} may be")
-    program = Program("library" if library else "class", name, data, limits=limits or Limits())
+    program = Program(
+        "library" if library else "class", name, data, limits=limits or Limits(), file=Path(path).name[-80:]
+    )
     try:
         with Running(program, decisions=0) as running:
             return replace(program, interval_ms=running.interval_ms, knows_path=running.knows_path)
@@ -130,6 +134,7 @@ class Running:
             "kind": program.kind,
             "name": program.name,
             "file": str(file),
+            "shown": program.file or file.name,
             "path": _python_path(),
             "readable": [*_readable(), str(file)],
             "memory_bytes": limits.memory_mb << 20,

@@ -108,6 +108,16 @@ def test_a_program_that_fails_is_one_line(body, told):
     assert failure(program(body)).startswith(told)
 
 
+def test_a_failure_names_the_file_and_the_line_of_the_program(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_bytes(program("return report.cwnd").data)
+    line = 1 + file.read_text().splitlines().index("        return report.cwnd")
+    assert failure(load(f"{file}:Entry", LIMITS)).endswith(f" (mine.py:{line})")
+    file.write_text("class Entry:\n    def act(self, report) return 1\n")
+    with pytest.raises(InputError, match=r"mine\.py:Entry: SyntaxError: .* \(mine\.py:2\)$"):
+        load(f"{file}:Entry", LIMITS)
+
+
 def test_a_program_that_does_not_answer_hangs():
     endless = replace(program("while True: pass"), limits=replace(LIMITS, answer_s=0.5))
     assert failure(endless) == "hangs: no answer within 0.5 s"

@@ -60,7 +60,7 @@ def main() -> None:
         load = _library if config["kind"] == "library" else _class
         new, described = load(config)
     except BaseException as error:
-        _fail(answers, _line(error))
+        _fail(answers, _line(error), _place(error, config["shown"]))
     _send(answers, HELLO, json.dumps(described).encode())
     flows: dict[int, Act] = {}
     while head := _exactly(requests, 8):
@@ -75,7 +75,7 @@ def main() -> None:
                 commands += flows[slot](report)
             packed = struct.pack(f"<{2 * count}d", *commands)
         except BaseException as error:
-            _fail(answers, _line(error))
+            _fail(answers, _line(error), _place(error, config["shown"]))
         _send(answers, COMMANDS, packed)
 
 
@@ -83,7 +83,7 @@ def _class(config: dict[str, Any]) -> tuple[Callable[[], Act], dict[str, Any]]:
     """Load a Python class; return what makes a flow's function, and the class's attributes."""
     module = types.ModuleType("entry")
     sys.modules["entry"] = module  # dataclasses look their module up
-    exec(compile(Path(config["file"]).read_bytes(), "entry.py", "exec"), module.__dict__)
+    exec(compile(Path(config["file"]).read_bytes(), config["shown"], "exec"), module.__dict__)
     scheme = getattr(module, config["name"], None)
     if not isinstance(scheme, type) or not callable(getattr(scheme, "act", None)):
         raise LookupError(f"{config['name']}: no class of this name with act(report)")
@@ -142,6 +142,17 @@ def _line(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
+def _place(error: BaseException, file: str) -> str:
+    """Return the last line of ``file`` that led to the error, as ``" (FILE:LINE)"``; empty without any."""
+    lines = [error.lineno] if isinstance(error, SyntaxError) and error.filename == file else []
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            lines.append(trace.tb_lineno)
+        trace = trace.tb_next
+    return f" ({file}:{lines[-1]})" if lines else ""
+
+
 def _exactly(source: int, size: int) -> bytes:
     """Read ``size`` bytes; none if the judge is gone."""
     parts = bytearray()
@@ -159,9 +170,9 @@ def _send(answers: int, kind: int, data: bytes) -> None:
         message = message[os.write(answers, message) :]
 
 
-def _fail(answers: int, why: str) -> NoReturn:
+def _fail(answers: int, why: str, place: str = "") -> NoReturn:
     with contextlib.suppress(OSError):
-        _send(answers, ERROR, why.encode("utf-8", "replace")[:MOST_TEXT])
+        _send(answers, ERROR, why.encode("utf-8", "replace")[:MOST_TEXT] + place.encode("utf-8", "replace"))
     os._exit(1)
 
 

@@ -12,7 +12,7 @@ from leogym.results.figure_style import INK, MUTED, Panel, canvas, legend_above,
 TITLE = "Fairness"
 CAPTION = (
     "Bars are means over repeats with their 95 % intervals; each dot is one run. 1 is an equal share. "
-    "Runs of the same scheme differ widely: compare intervals, not bars."
+    "Compare intervals, not bars."
 )
 PER_PANEL = 4
 BARS = 40

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from leogym.configs import suite as suites
-from leogym.evaluation.figures import boxes, completion, distribution, fairness
+from leogym.evaluation.figures import boxes, completion, curve, distribution, fairness
 from leogym.evaluation.recorded.results import Results
 from tests.support.sample_results import sample_results
 
@@ -51,6 +51,45 @@ def test_a_box_has_a_value_for_each_flow_and_repeat(results):
     assert len(mine) == 2
     assert f"cubic {mine['goodput_mbps'].median():.4g}" in panels[0].label
     assert {panel.row for panel in panels[:2]} == {scenario}
+
+
+def sized(name: str, **changes: Any) -> Results:
+    """Return a suite's completion times: a second for each scenario, of one scheme."""
+    suite = suites.load(name).model_copy(update=changes)
+    means = [
+        {"suite": name, "scenario": case.scenario.name, "scheme": "cubic", "metric": suite.headline[0]}
+        | {"mean": 1.0, "ci_low": None, "ci_high": None, "n": 1}
+        for case in suite.cases("cubic")
+    ]
+    config = {"suites": [suite.model_dump(mode="json")], "schemes": {"cubic": ""}, "scenarios": {}}
+    results = Results(Path(), {"config": config}, pl.DataFrame(means))
+    results.__dict__["summary"] = pl.DataFrame(means)
+    return results
+
+
+def test_a_curves_axes_and_title_have_quantities_with_units():
+    results = sized("latency-jump", headline=["completion_s"])
+    first, _ = curve.panels(results, results.suites[0])
+    [axes] = first.figure.axes
+    labels = (axes.get_title(), axes.get_xlabel(), axes.get_ylabel(), axes.get_xscale())
+    assert labels == ("jump 4,020 s", "before (s)", "Completion time (s)", "linear")
+    assert first.name == "latency-jump-jump_s-4020-curve"
+    assert curve.quantity("size_mb") == ("size", "MB")
+    assert curve.quantity("flows") == ("flows", "")
+    assert curve.quantity("buffer_bdp") == ("buffer", "BDP")
+    assert curve.quantity("rtt_ms") == ("RTT", "ms")
+
+
+def test_a_curve_over_two_decades_is_logarithmic_with_a_tick_for_zero():
+    results = sized("startup-size")
+    for panel in curve.panels(results, results.suites[0]):
+        assert panel.figure.axes[0].get_xscale() == "log"
+        assert list(panel.figure.axes[0].get_xticks()) == [100, 500, 2000, 5000, 20000]
+    grid = {"size_kb": [0, 100, 20000]}
+    results = sized("startup-size", grid=grid, derived={"size_bytes": "1000 * size_kb + 1"})
+    [axes] = curve.panels(results, results.suites[0])[0].figure.axes
+    assert axes.get_xscale() == "symlog"
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "100", "20,000"]
 
 
 def test_a_distribution_rises_from_none_to_all_of_the_time(results):

@@ -83,6 +83,12 @@ class Results:
         shares = [] if self.summary.filter(mine).is_empty() else [ORACLE_SHARE]
         return [*(METRICS[name] for name in suite.headline), *shares]
 
+    def shared(self, suite: Suite) -> bool:
+        """Whether the suite's table has a flow's share of a link that several flows of a run use."""
+        shares = {"power", "normalized_goodput"} & set(suite.headline)
+        mine = self.runs.filter(pl.col("suite") == suite.name)
+        return bool(shares) and mine["run_id"].n_unique() < len(mine)
+
     @cached_property
     def suites(self) -> list[Suite]:
         """The suites as run."""

@@ -34,7 +34,7 @@ def test_an_invalid_run_is_in_the_report_and_in_no_table_until_it_is_run_again(
 ):
     out = tmp_path / "out"
     cli.run([*arguments, "--out", str(out)])
-    assert "invalid: scenario scenario reno 1: links.l: 30 ms late" in capsys.readouterr().err.replace(
+    assert "invalid: scenario, reno, repeat 1: links.l: 30 ms late" in capsys.readouterr().err.replace(
         "\n", " "
     )
     assert set(pl.read_parquet(out / "runs.parquet")["scheme"]) == {"cubic"}

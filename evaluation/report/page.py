@@ -28,7 +28,7 @@ from leogym.evaluation.report.tables import table
 from leogym.evaluation.report.templates import environment
 from leogym.results import figure_style
 from leogym.results.intervals import RESAMPLES
-from leogym.results.metrics import METRICS, ORACLE_SHARE
+from leogym.results.metrics import METRICS, ORACLE_SHARE, SHARED
 
 TEMPLATES = Path(__file__).parent / "templates"
 PARTS = ("figures", "table", "study")
@@ -150,6 +150,7 @@ def render(
         maps=Markup(maps),
         plotly=Markup(packing.plotly()) if charts or maps else "",
         fidelity=distances,
+        fidelity_command=leogym_command("fidelity", "--runs"),
         beyond=BEYOND,
         kernel=kernel() if distances else "",
         looks=looks,
@@ -188,6 +189,7 @@ def section(
     return {
         "suite": suite,
         "metrics": results.headline(suite),
+        "shared": SHARED if results.shared(suite) else "",
         "tables": [
             {
                 "scenario": scenario,

@@ -15,6 +15,7 @@ from leogym.evaluation.recorded import warnings
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import page
 from leogym.evaluation.report.tables import table as table_of
+from leogym.results.metrics import SHARED
 
 _GAP = 2
 _ANY_WIDTH = 10_000
@@ -32,6 +33,9 @@ def print_all(results: Results, chosen: Sequence[Suite], file: IO[str] | None = 
         for table in tables(header, rows, console.width):
             table.title, table.title_justify = escape(title), "left"
             console.print(table, highlight=False)
+            console.print()
+        if results.shared(suite):
+            console.print(SHARED, highlight=False)
             console.print()
     for distance in of_results(results):
         console.print(

@@ -52,6 +52,12 @@ class Policy:
     program: process.Program | None = None
 
     @property
+    def shipped(self) -> bool:
+        """Whether the policy comes with LeoGym or has weights of a publication's authors."""
+        provenance = self.metadata.get("provenance", {})
+        return self.departures is not None or bool(provenance.get("imported_from"))
+
+    @property
     def interval_ms(self) -> float:
         """The monitor interval of its training."""
         return float(self.metadata["interval_ms"])
@@ -100,7 +106,8 @@ def about(name: str, policy: Policy | None, *, located: bool = True) -> str:
     text = "" if policy else leosim.schemes().get(name, "")
     if policy:
         if policy.program is None:
-            text = LEARNED.get(policy.metadata.get("agent", ""), "")
+            agent = policy.metadata.get("agent", "")
+            text = LEARNED.get(agent, "") if policy.shipped else _own(agent)
         where = printable(policy.folder.as_posix()) if located else name
         kind = "Policy" if policy.program is None else "File"
         text += f" {policy.origin} {kind} {where}, SHA-256 {policy.sha256[:12]}…"
@@ -108,6 +115,11 @@ def about(name: str, policy: Policy | None, *, located: bool = True) -> str:
         text += f", trained for {steps:,} steps" if isinstance(steps, int) else ""
         text += f", monitor interval {policy.interval_ms:g} ms."
     return text.strip() or "No description."
+
+
+def _own(agent: str) -> str:
+    """Return the description of a policy that does not come with LeoGym, by its specification."""
+    return f"A policy with the observation and action of {agent}." if agent else ""
 
 
 def parse(text: str, backend_schemes: list[str]) -> Contestants:

@@ -229,7 +229,8 @@ def test_a_program_is_a_scheme_like_others_and_one_that_fails_makes_its_runs_inv
         run.scheme: last
         for run, last in execute.run_here(runs, needed, 1, lambda run, parts: list(parts)[-1])
     }
-    assert finished["bad"].invalid == "ValueError: no idea"
+    line = 1 + bad.read_text().splitlines().index("        raise ValueError('no idea')")
+    assert finished["bad"].invalid == f"ValueError: no idea (bad.py:{line})"
     for name in ("mine", "cubic"):
         [flow] = finished[name].flows
         assert flow["scheme"] == name

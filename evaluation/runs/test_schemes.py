@@ -143,3 +143,4 @@ def test_a_policy_of_ones_own_says_how_it_was_trained(tmp_path):
     (policy,) = parse(f"mine={theirs}", ["cubic"]).policies.values()
     assert "Trained by: python train.py --agent orca." in about("mine", policy)
     assert "Trained here" not in about("mine", policy)
+    assert about("mine", policy).startswith("A policy with the observation and action of orca. Trained by: ")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from leogym.traces.orbit.ground import Stations
 from leogym.traces.orbit.legs import Delays, measured_km
 from leogym.traces.orbit.satellites import Orbits
-from leogym.traces.orbit.visibility import Visibility
+from leogym.traces.orbit.visibility import Visibility, elevation_deg
 from leogym.traces.path.clock import Clock
 from leogym.traces.path.routing import Chain
 
@@ -56,6 +56,19 @@ class Nearest:
             chosen = self._nearest_at(block * clock.step_ms / 1000)
             for slot, satellite in zip(block.tolist(), chosen.tolist(), strict=True):
                 yield from self._through_slot(slot, satellite)
+
+    def highest_deg(self) -> float:
+        """Return the highest elevation of a serving satellite over all re-selections, in degrees."""
+        clock = self.clock
+        slots = np.arange(clock.first_slot_step, clock.end_step, clock.reattach_steps)
+        highest = -90.0
+        for first in range(0, len(slots), _SLOTS_AT_ONCE):
+            time_s = slots[first : first + _SLOTS_AT_ONCE] * clock.step_ms / 1000
+            elevations = elevation_deg(self.station, self.orbits.positions_km(time_s[:, None]))
+            if self.serving is not None:
+                elevations = elevations[:, self.serving]
+            highest = max(highest, float(elevations.max()))
+        return highest
 
     def _nearest_at(self, time_s: NDArray[np.float64]) -> NDArray[np.intp]:
         positions = self.orbits.positions_km(time_s[:, None])

@@ -1,5 +1,6 @@
 """Build a path from a spec: constellation, attachments, routes, handovers, rows."""
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -127,13 +128,30 @@ class Builder:
             if all(satellite == attachment.NONE for _, satellite in end.choices()):
                 return (
                     f"{self.spec.name}: {site.name} ({site.lat_deg:g}, {site.lon_deg:g}) "
-                    f"never sees a satellite of {self.spec.constellation}"
+                    f"never sees a satellite of {self.spec.constellation}{self._how_far(end)}"
                 )
         apart = self.spec.attach == "nearest" and len(self.network.meshes) > 1
         return (
             f"{self.spec.name}: no {self.spec.links} route ever joins {self.users[0].name} and "
             f"{self.users[1].name} over {self.spec.constellation}"
             + (": its shells are not linked with each other, try --attach shortest" if apart else "")
+        )
+
+    def _how_far(self, end: attachment.Nearest) -> str:
+        """Return how high the satellites come over a site that none serves, and the options to try."""
+        spec, highest_deg = self.spec, end.highest_deg()
+        times = f"another --start, or a --duration above {spec.duration_s:g} s"
+        if highest_deg < 0:
+            return f": all stay below its horizon, the highest by {-highest_deg:.1f}°: try {times}"
+        if spec.max_slant_km is not None:
+            return (
+                f" within {spec.max_slant_km:g} km: the highest reaches an elevation of {highest_deg:.1f}°: "
+                f"try a larger --max-slant-km, {times}"
+            )
+        lower_deg = math.floor(10 * highest_deg) / 10
+        return (
+            f" above {self.min_elevation_deg:g}°: the highest reaches {highest_deg:.1f}°: "
+            f"try --min-elevation {lower_deg:g}, {times}"
         )
 
     def _serving(self) -> NDArray[np.bool_] | None:

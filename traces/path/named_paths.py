@@ -59,6 +59,11 @@ def is_named(text: str) -> bool:
     return _pair(text.partition("~")[0].partition("@")[0]) is not None
 
 
+def as_sampler(name: str) -> str:
+    """Return how to train on the named path ``name``, for the message where it stands for a scenario."""
+    return f"is a path, not a scenario: use {{sampler: leo, paths: [{name}]}}"
+
+
 def spec(name: str) -> PathSpec:
     """Return the spec of a named path: `PathSpec`'s defaults, over one revolution at 550 km.
 

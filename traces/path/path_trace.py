@@ -84,8 +84,9 @@ class Summary:
         )
 
     def __str__(self) -> str:
+        # Without the last row, which ends the period: `leogym traces check` counts the same.
         return (
-            f"{self.rows} rows, delay {self.min_delay_ms:.3f} to {self.max_delay_ms:.3f} ms, "
+            f"{self.rows - 1} rows, delay {self.min_delay_ms:.3f} to {self.max_delay_ms:.3f} ms, "
             f"{self.hard_handovers} hard and {self.soft_handovers} soft handovers, "
             f"down for {self.down_s:.3f} s"
         )

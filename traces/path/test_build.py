@@ -365,7 +365,13 @@ def test_anywhere_and_at_any_time_legs_are_real_and_satellites_high_enough(
     [
         (
             {"from_site": Site(name="Alert", lat_deg=82.5, lon_deg=-62.3)},
-            r"test: Alert \(82\.5, -62\.3\) never sees a satellite of starlink-1",
+            r"test: Alert \(82\.5, -62\.3\) never sees a satellite of starlink-1: all stay below its "
+            r"horizon, the highest by \d+\.\d°: try another --start, or a --duration above ",
+        ),
+        (
+            {"min_elevation_deg": 89.5},
+            r"never sees a satellite of starlink-1 above 89\.5°: the highest reaches \d\d\.\d°: "
+            r"try --min-elevation \d\d(\.\d)?, another --start, or a --duration above ",
         ),
         (
             {"constellation": "starlink-9"},

@@ -10,6 +10,7 @@ advantages within its own part of a minibatch. The first process reports and wri
 """
 
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,7 +21,10 @@ import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import TrainFreq
 from stable_baselines3.common.utils import set_random_seed
 
 from leogym.agents.engines import data_parallel
@@ -33,6 +37,9 @@ from leogym.agents.engines.settings import Sb3Settings
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.stopping import Stopped
+
+SCALARS = (int, float, np.integer, np.floating)
+"""What the library logs as numbers."""
 
 
 @dataclass
@@ -114,18 +121,30 @@ class Chores(BaseCallback):
         self.episodes += sum(part.episodes for part in parts)
         learned = self.model.logger.name_to_value
         columns = self._algorithm.columns.items()
+        rewards, lengths = _mean([reward for reward, _ in ended]), _mean([length for _, length in ended])
         self._reporter.row(
             {
                 "steps": self.model.num_timesteps,
                 "wall_s": round(self._reporter.wall_s, 3),
                 "episodes": self.episodes,
                 "reward": _mean([reward for part in parts for reward in part.rewards]),
-                "episode_reward_mean": _mean([reward for reward, _ in ended]),
-                "episode_length_mean": _mean([length for _, length in ended]),
+                "episode_reward_mean": rewards,
+                "episode_length_mean": lengths,
                 "goodput_mbps": _mean([goodput for part in parts for goodput in part.goodput_mbps]),
                 **{column: float(learned.get(name, float("nan"))) for column, name in columns},
-            }
+            },
+            {
+                "rollout/ep_rew_mean": rewards,
+                "rollout/ep_len_mean": lengths,
+                "time/fps": self._steps_per_second(),
+                **{name: float(value) for name, value in learned.items() if isinstance(value, SCALARS)},
+            },
         )
+
+    def _steps_per_second(self) -> float:
+        """Return environment steps per second since the run began or was resumed."""
+        elapsed_s = (time.time_ns() - self.model.start_time) / 1e9
+        return (self.model.num_timesteps - self.model._num_timesteps_at_start) / elapsed_s
 
     def checkpoint(self) -> None:
         """Write a scheduled checkpoint with the current policy, which the reporter evaluates."""
@@ -176,6 +195,8 @@ def _train_first(
     model, state = _begin(algorithm, settings, latest, ranks)
     columns = ("reward", "goodput_mbps")
     with Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"], columns=columns) as reporter:
+        if (line := _rounded(model, settings, state["steps"], ranks.size)) is not None:
+            reporter.say(line)
         chores = Chores(algorithm, settings, state, ranks, run, reporter)
         _learn(model, settings, state, chores)
         run.write_summary(
@@ -187,6 +208,26 @@ def _train_first(
                 "episodes": chores.episodes,
             }
         )
+
+
+def _rounded(model: BaseAlgorithm, settings: Sb3Settings, steps: int, processes: int) -> str | None:
+    """Return a line if the run's length is not a multiple of what the model samples at a time, else None."""
+    if settings.steps is None or settings.steps <= steps:
+        return None
+    if isinstance(model, OnPolicyAlgorithm):
+        intervals, unit = model.n_steps, "a rollout"
+    else:
+        assert isinstance(model, OffPolicyAlgorithm)
+        assert isinstance(model.train_freq, TrainFreq)
+        intervals, unit = model.train_freq.frequency, "a collection"
+    size = intervals * model.n_envs * processes
+    rounds = -((steps - settings.steps) // size)
+    if steps + rounds * size == settings.steps:
+        return None
+    return (
+        f"steps: {settings.steps:,} rounds up to {steps + rounds * size:,}: {unit} has {size:,} steps "
+        f"({intervals} intervals of {model.n_envs * processes} simulations)"
+    )
 
 
 def _train_beside(ranks: Ranks, algorithm: Algorithm, settings: Sb3Settings, latest: Path | None) -> None:
