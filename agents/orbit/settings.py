@@ -30,6 +30,8 @@ COMPETITORS = ("cubic", "cubic", "cubic", "bbr3", "bbr3", "bbr", "reno")
 
 DURATION_S = 45.0
 
+BURSTS = (65_536, 524_288)
+
 
 def _static(**ranges: Any) -> AstraeaSampling:
     return AstraeaSampling(start_window=0.3, duration_s=DURATION_S, **ranges)
@@ -47,15 +49,17 @@ def _traces(*paths: str, **ranges: Any) -> TraceSampling:
 
 PARTS: list[tuple[float, Simple]] = [
     # Alone, or among flows of its own.
-    (0.14, _leo(flows=(1, 2))),
-    (0.14, _traces("uniform-steps", "uniform-steps-lossy", flows=(1, 1))),
-    (0.1, _traces("starlink", flows=(1, 4), queue_kind="head_drop", queue_packets=(300, 700))),
+    (0.12, _leo(flows=(1, 2))),
+    (0.1, _traces("uniform-steps", "uniform-steps-lossy", flows=(1, 1))),
+    (0.08, _traces("starlink", flows=(1, 4), queue_kind="head_drop", queue_packets=(300, 700))),
     (0.04, _traces("outages:outage_ms=50", "outages:outage_ms=170", flows=(1, 1), rate_mbps=(20.0, 200.0))),
-    (0.12, _static(flows=(1, 4), rate_mbps=(10.0, 300.0), base_rtt_ms=(10.0, 200.0), queue_bdp=(0.4, 4.0))),
-    (0.05, _static(flows=(1, 2), rate_mbps=(1.0, 20.0), base_rtt_ms=(10.0, 150.0), queue_bdp=(0.4, 4.0))),
-    (0.06, _static(flows=(1, 1), rate_mbps=(20.0, 250.0), base_rtt_ms=(400.0, 600.0), queue_bdp=(0.5, 2.0))),
+    (0.06, _static(flows=(1, 4), rate_mbps=(10.0, 300.0), base_rtt_ms=(10.0, 200.0), queue_bdp=(0.4, 4.0))),
+    # Shapers whose buckets let bursts pass, as in the papers' testbeds.
+    (0.24, _static(flows=(2, 5), burst_bytes=BURSTS, base_rtt_ms=(10.0, 200.0), rate_mbps=(20.0, 200.0))),
+    (0.04, _static(flows=(1, 2), rate_mbps=(1.0, 20.0), base_rtt_ms=(10.0, 150.0), queue_bdp=(0.4, 4.0))),
+    (0.04, _static(flows=(1, 1), rate_mbps=(20.0, 250.0), base_rtt_ms=(400.0, 600.0), queue_bdp=(0.5, 2.0))),
     # Beside other schemes.
-    (0.17, _leo(flows=(2, 3), learning_flows=1, background=COMPETITORS)),
+    (0.13, _leo(flows=(2, 3), learning_flows=1, background=COMPETITORS)),
     (
         0.18,
         _static(
@@ -65,6 +69,7 @@ PARTS: list[tuple[float, Simple]] = [
             rate_mbps=(10.0, 300.0),
             base_rtt_ms=(10.0, 200.0),
             queue_bdp=(0.4, 6.0),
+            burst_bytes=(0, 0, *BURSTS),
             unequal_rtt_probability=0.3,
         ),
     ),

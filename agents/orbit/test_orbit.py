@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from leogym.agents.orbit import train as training
-from leogym.agents.orbit.settings import RANGES, OrbitSettings
+from leogym.agents.orbit.settings import RANGES
 from leogym.agents.orbit.truth import PAYLOAD_SHARE, Schedule, truth
 from leogym.common.errors import InputError
 from leogym.configs import suite
-from leogym.configs.sampling import AstraeaSampling
 from leogym.configs.scenario import parse
 from leogym.envs import sampling
+from tests.support.orbit_settings import tiny
 from tests.support.training_runs import latest, trained
 
 TRAINED = Path(__file__).resolve().parents[1] / "trained"
@@ -57,30 +57,17 @@ def test_the_shipped_policy_falls_back_beyond_its_ranges(strange):
     assert fallbacks(*strange) > 0
 
 
-def _settings(steps, **others):
-    link = AstraeaSampling(
-        flows=(2, 2),
-        learning_flows=1,
-        background=("cubic",),
-        rate_mbps=(10, 20),
-        base_rtt_ms=(20, 40),
-        duration_s=4,
-    )
-    settings = {"agent": "orbit", "scenarios": link, "num_envs": 2, "width": 4, "steps": steps, **others}
-    return OrbitSettings(checkpoint_steps=1, track="none", **settings)
-
-
 def test_a_run_in_two_parts_ends_as_one_and_its_policy_decides_as_its_network(tmp_path):
     for parts in ((2_400,), (800, 2_400)):
         folder = tmp_path / f"{len(parts)}"
         for number, steps in enumerate(parts):
-            run = trained(_settings(steps), folder, resume=number > 0)
+            run = trained(tiny(steps=steps), folder, resume=number > 0)
     assert (tmp_path / "1/policy/policy.onnx").read_bytes() == (
         tmp_path / "2/policy/policy.onnx"
     ).read_bytes()
     policy = leosim.Policy.load(str(folder / "policy"))
     assert (policy.spec, policy.interval_ms, policy.memory_dim) == ("orbit", 10.0, 8)
-    loaded = training.Training(_settings(2_400))
+    loaded = training.Training(tiny(steps=2_400))
     loaded.load(latest(run))
     observations = np.random.default_rng(1).uniform(0, 2, (5, 1, 24)).astype(np.float32)
     with torch.no_grad():
@@ -115,11 +102,11 @@ def test_the_truth_is_the_fair_share_of_the_payload_and_whether_another_scheme_r
 
 
 def test_learning_falls_below_the_loss_of_its_first_round():
-    run = training.Training(_settings(1, num_envs=4, passes=12, width=16))
+    run = training.Training(tiny(steps=1, num_envs=4, passes=12, width=16))
     losses = [run.advance()["competition_loss"] for _ in range(6)]
     assert losses[-1] < 0.5 * losses[0]
 
 
 def test_training_on_real_tcp_is_refused():
     with pytest.raises(InputError, match="backend: orbit learns from what only the simulator knows"):
-        training.Training(_settings(1, backend="kernel"))
+        training.Training(tiny(steps=1, backend="kernel"))
