@@ -83,6 +83,8 @@
       about.textContent = `Repeat ${run.repeat}, ${run.offset_s ? `from ${run.offset_s.toFixed(0)} s of the path trace, ` : ""}in steps of ${run.step_s} s.`;
       place.setAttribute("aria-label", `Goodput, RTT over base RTT and congestion window over time in ${scenario.name}: ` +
         (scenario.together ? scenario.runs.map((each) => each.name).join(", ") : run.name));
+      const events = [["changes", "path changes"], ["outages", "outages"]].filter(([row]) => run[row].length).map(([, name]) => name);
+      figure.querySelector(".events").textContent = events.length ? `; below, the path’s ${events.join(" and ").replace("path ", "")}` : "";
       const drawn = traces(scenario, run);
       const end = Math.max(...drawn.map((one) => one.x[one.x.length - 1]));
       return Plotly.react(place, drawn, layout(place.clientWidth, drawn.some((one) => one.yaxis === "y4"), end),
