@@ -66,7 +66,7 @@ USES = {
         agent: Use(train(f"--agent {agent}"), f"--engine {engine}", title, extra)
         for agent, engine, title, extra in (
             ("astraea", "native", "PyTorch", "train"),
-            ("orbit", "native", "ONNX", "train"),
+            ("orbit", "native", "PyTorch", "train"),
             ("sage", "native", "PyTorch", "train"),
             ("aurora", "sb3", "PyTorch", "train"),
             ("ppo", "sb3", "PyTorch", "train"),

@@ -51,6 +51,7 @@ root_doc = "README"
 include_patterns = [
     *("README.md", "CONTRIBUTING.md", "**/README.md", "docs/**.md", "docs/tutorial.ipynb"),
     "studies/papers/*.md",
+    "studies/*/journal.md",
 ]
 exclude_patterns = [".*", "**/.*", "**/target", "dist", "leogym", "runs", "target"]
 html_theme = "furo"

@@ -26,7 +26,7 @@ def filled_after_s(jitter_us: float, seed: int) -> tuple[float, float]:
     )
     policy = leosim.Policy.load(str(SHIPPED))
     (log,) = leosim.run(
-        [scenario.to_json()], {}, {"orbit": policy}, interval_ms=policy.interval_ms, series_ms=100.0
+        [scenario.to_json()], {}, {"orbit": policy}, interval_ms=policy.interval_ms, series_ms=20.0
     )
     time_s, goodput = (np.asarray(log.flow_series[name]) for name in ("time_s", "goodput_mbps"))
     full = np.flatnonzero(goodput >= 0.9 * 100 * 1448 / 1500)

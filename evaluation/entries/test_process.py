@@ -223,7 +223,7 @@ if os.environ.keys() - {'PATH', 'HOME', 'TMPDIR', 'LANG', 'LC_CTYPE', 'PYTHONHAS
                         'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'}:
     done.append('variables')
 raise RuntimeError(f'{len(tries)} tried, done: {done}')"""
-    assert failure(program(body.strip(), attempts)) == "RuntimeError: 23 tried, done: []"
+    assert failure(program(body.strip(), attempts)).startswith("RuntimeError: 23 tried, done: [] (entry.py:")
     assert secret.read_text() == "the judge's seed"
 
 

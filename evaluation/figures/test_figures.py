@@ -71,7 +71,7 @@ def test_a_curves_axes_and_title_have_quantities_with_units():
     results = sized("latency-jump", headline=["completion_s"])
     first, _ = curve.panels(results, results.suites[0])
     [axes] = first.figure.axes
-    labels = (axes.get_title(), axes.get_xlabel(), axes.get_ylabel(), axes.get_xscale())
+    labels = (axes.get_title("left"), axes.get_xlabel(), axes.get_ylabel(), axes.get_xscale())
     assert labels == ("jump 4,020 s", "before (s)", "Completion time (s)", "linear")
     assert first.name == "latency-jump-jump_s-4020-curve"
     assert curve.quantity("size_mb") == ("size", "MB")
