@@ -73,7 +73,7 @@ def test_a_curves_axes_and_title_have_quantities_with_units():
     [axes] = first.figure.axes
     labels = (axes.get_title("left"), axes.get_xlabel(), axes.get_ylabel(), axes.get_xscale())
     assert labels == ("jump 4,020 s", "before (s)", "Completion time (s)", "linear")
-    assert first.name == "latency-jump-jump_s-4020-curve"
+    assert first.name == "latency-jump-jump_s-4020--curve"
     assert curve.quantity("size_mb") == ("size", "MB")
     assert curve.quantity("flows") == ("flows", "")
     assert curve.quantity("buffer_bdp") == ("buffer", "BDP")
