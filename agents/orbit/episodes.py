@@ -51,9 +51,9 @@ class Teacher:
         self._until_s = np.zeros(shape)
         self._noise = np.zeros(shape)
         self._start_noise = rng.normal(0, self.START_NOISE, shape)
-        self._seen = np.zeros(shape)
+        self._noticed = np.zeros(shape)
 
-    def act(self, known: Truth, time_s: NDArray[np.float64]) -> NDArray[np.float32]:
+    def act(self, decisions: Truth, time_s: NDArray[np.float64]) -> NDArray[np.float32]:
         """Return the learned part of actions, (simulations, slots, 3)."""
         redrawn = time_s[:, None] >= self._until_s
         shape = redrawn.shape
@@ -63,10 +63,10 @@ class Teacher:
         self._noise = np.where(redrawn, self._rng.normal(0, self.TARGET_NOISE, shape), self._noise)
         until_s = time_s[:, None] + self._rng.uniform(*self.PERIOD_S, shape)
         self._until_s = np.where(redrawn, until_s, self._until_s)
-        self._seen += (known.competes - self._seen) / self.DELAY_STEPS
-        competes = np.where(self._follows, self._seen > 0.5, self._competes)
-        start = np.nan_to_num(known.start) + self._start_noise
-        actions = [np.where(competes, LARGEST, -LARGEST), known.target + self._noise, start]
+        self._noticed += (decisions.competes - self._noticed) / self.DELAY_STEPS
+        competes = np.where(self._follows, self._noticed > 0.5, self._competes)
+        start = np.nan_to_num(decisions.start) + self._start_noise
+        actions = [np.where(competes, LARGEST, -LARGEST), decisions.target + self._noise, start]
         return np.clip(np.stack(actions, axis=-1), -1, 1).astype(np.float32)
 
 
@@ -101,23 +101,23 @@ def collect(
         observations = batch.observations.copy()
         logarithm = observations[..., BURST_FEATURE].astype(np.float64)
         burst_rate = np.where(logarithm == 0, 0, REFERENCE_RATE * 10**logarithm)
-        known = truth(schedules, batch.time_s, batch.paths[..., 0], second.sum(axis=0), burst_rate)
-        columns.append((observations, known, active))
+        decisions = truth(schedules, batch.time_s, batch.paths[..., 0], second.sum(axis=0), burst_rate)
+        columns.append((observations, decisions, active))
         learned, memory = _decide(network, observations, memory, began)
-        actions[..., -HEADS:] = np.where(taught[..., None], teacher.act(known, batch.time_s), learned)
+        actions[..., -HEADS:] = np.where(taught[..., None], teacher.act(decisions, batch.time_s), learned)
         episodes.step(actions)
         steps += 1
     active = np.stack([column[2] for column in columns])
     records = []
     for index, slot in zip(*np.nonzero(active.sum(axis=0) >= LEAST_STEPS), strict=True):
         times = np.flatnonzero(active[:, index, slot])
-        mine = [columns[time] for time in range(times[0], times[-1] + 1)]
+        steps_of_flow = [columns[time] for time in range(times[0], times[-1] + 1)]
         records.append(
             FlowRecord(
-                np.stack([observed[index, slot] for observed, _, _ in mine]),
-                np.array([known.competes[index, slot] for _, known, _ in mine], np.float32),
-                np.array([known.target[index, slot] for _, known, _ in mine], np.float32),
-                np.array([known.start[index, slot] for _, known, _ in mine], np.float32),
+                np.stack([observed[index, slot] for observed, _, _ in steps_of_flow]),
+                np.array([decisions.competes[index, slot] for _, decisions, _ in steps_of_flow], np.float32),
+                np.array([decisions.target[index, slot] for _, decisions, _ in steps_of_flow], np.float32),
+                np.array([decisions.start[index, slot] for _, decisions, _ in steps_of_flow], np.float32),
             )
         )
     if not records:
@@ -131,8 +131,8 @@ def _decide(
     """Return the network's part of actions and its memory; flows that ``began`` have none yet."""
     with torch.no_grad():
         if began.any():
-            kept = torch.from_numpy(~began.reshape(-1)).float()[None, :, None]
-            memory = (memory[0] * kept, memory[1] * kept)
+            continues = torch.from_numpy(~began.reshape(-1)).float()[None, :, None]
+            memory = (memory[0] * continues, memory[1] * continues)
         rows = torch.from_numpy(observations.reshape(1, -1, observations.shape[-1]))
         outputs, memory = network(rows, memory)
     return torch.tanh(outputs).numpy().reshape(*observations.shape[:-1], HEADS), memory

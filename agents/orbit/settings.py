@@ -76,7 +76,10 @@ PARTS: list[tuple[float, Simple]] = [
 ]
 
 RANGES = MixtureSampling(parts=[Part(weight=weight, scenarios=ranges) for weight, ranges in PARTS])
-"""Kinds of LeoBench's suites, but none of their paths, phases and draws."""
+"""Kinds of LeoBench's suites, on none of its paths.
+
+The public split's steps and Starlink have draw 1, which is among the sixteen here; a judge's draws are not.
+"""
 
 
 class OrbitSettings(TrainSettings):

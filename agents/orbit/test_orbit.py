@@ -7,11 +7,12 @@ import torch
 
 from leogym.agents.orbit import train as training
 from leogym.agents.orbit.settings import RANGES
-from leogym.agents.orbit.truth import PAYLOAD_SHARE, Schedule, truth
+from leogym.agents.orbit.truth import Schedule, truth
 from leogym.common.errors import InputError
 from leogym.configs import suite
 from leogym.configs.scenario import parse
 from leogym.envs import sampling
+from leogym.results.metrics import PAYLOAD_SHARE
 from tests.support.orbit_settings import tiny
 from tests.support.training_runs import latest, trained
 
@@ -92,13 +93,15 @@ def test_the_truth_is_the_fair_share_of_the_payload_and_whether_another_scheme_r
     schedules = [Schedule(parse(data, "three"))] * 3
     capacity, ones = np.full((3, 1), 100.0), np.ones((3, 1))
     fair = 12.5e6 * PAYLOAD_SHARE / 3
-    known = truth(schedules, np.array([9.0, 10.0, 20.0]), capacity, 2 * fair * ones, 0.5 * 3 * fair * ones)
-    assert known.competes[:, 0].tolist() == [False, True, False]
-    assert np.allclose(4 ** known.target[:, 0], [1.5, 0.5, 1.5], rtol=1e-5)
+    decisions = truth(
+        schedules, np.array([9.0, 10.0, 20.0]), capacity, 2 * fair * ones, 0.5 * 3 * fair * ones
+    )
+    assert decisions.competes[:, 0].tolist() == [False, True, False]
+    assert np.allclose(4 ** decisions.target[:, 0], [1.5, 0.5, 1.5], rtol=1e-5)
     # Nine tenths of the capacity, where an action of 0 takes half of the rate that the first packets show.
-    assert np.allclose(4**known.start * 0.5 * 0.5, 0.9, rtol=1e-5)
-    unknown = truth(schedules, np.array([9.0, 10.0, 20.0]), capacity, ones, 0 * ones)
-    assert np.isnan(unknown.start).all()
+    assert np.allclose(4**decisions.start * 0.5 * 0.5, 0.9, rtol=1e-5)
+    without_burst = truth(schedules, np.array([9.0, 10.0, 20.0]), capacity, ones, 0 * ones)
+    assert np.isnan(without_burst.start).all()
 
 
 def test_learning_falls_below_the_loss_of_its_first_round():

@@ -19,7 +19,7 @@ from leogym.agents.training.run_folder import RunFolder
 from leogym.common.errors import InputError
 
 START_STEPS = 20
-"""Steps of a flow in which the first rate is learned: a decision of the first."""
+"""First steps of a flow, from which the first rate is learned: later ones do not set it."""
 
 MAX_GRADIENT = 1.0
 AVERAGING = 0.99
@@ -82,16 +82,16 @@ class Training:
         )
         aimed = counts * (ALONE_WEIGHT + (1 - ALONE_WEIGHT) * competes)
         weights = {name: float(mask.sum()) + 1.0 for name, mask in (("all", counts), ("aimed", aimed))}
-        known = counts * ~torch.isnan(start)
-        known[START_STEPS:] = 0
-        weights["start"] = float(known.sum()) + 1.0
+        has_start = counts * ~torch.isnan(start)
+        has_start[START_STEPS:] = 0
+        weights["start"] = float(has_start.sum()) + 1.0
         start = torch.nan_to_num(start)
         memory = None
         for first in range(0, len(observed), length):
             part = slice(first, first + length)
             outputs, memory = self.network(observed[part], memory)
             memory = (memory[0].detach(), memory[1].detach())
-            # tanh(x) is the odds of 2 x.
+            # tanh(x) = 2 sigmoid(2 x) - 1: the action is above 0 where the probability is above a half.
             logits, aim, begin = outputs[..., 0], torch.tanh(outputs[..., 1]), torch.tanh(outputs[..., 2])
             missed = start[part] - begin
             quantile = self.settings.start_quantile
@@ -110,7 +110,7 @@ class Training:
                 ),
                 "start_loss": (
                     torch.maximum(quantile * missed, (quantile - 1) * missed),
-                    known[part],
+                    has_start[part],
                     weights["start"],
                 ),
             }

@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leogym.configs.scenario import LEARNER, Scenario
-
-PAYLOAD_SHARE = 1448 / 1500
-"""Payload of a packet with timestamps: a link's rate counts whole packets, a flow's rate payload."""
+from leogym.results.metrics import PAYLOAD_SHARE
 
 LARGEST = 0.98
 """Actions stay within, so that tanh can express them."""

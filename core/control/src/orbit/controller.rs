@@ -3,12 +3,13 @@
 //! ```text
 //!          queue or loss          rate reduced         queue empty, or longer path
 //! StartUp ───────────────► Drain ──────────────► Settle ──────────────────────────► Grow
-//!                          ▲ ▲ ▲                  │                                 │
-//!                          │ │ └── queue remains ─┘                                 │
-//!                          │ └──────────────────────── queue or loss ───────────────┘
-//!                          │
-//!                          │◄─── the policy sees no other scheme ─── Compete ◄─── the policy sees another scheme
-//!                                         Grow ◄── queue empty ──────── │
+//!                          ▲  ▲                  │                                 │
+//!                          │  └── queue remains ─┘                                 │
+//!                          └────────────────────────── queue or loss ───────────────┘
+//!
+//! any but StartUp ── the policy sees another scheme, and a queue ──► Compete
+//! Compete ── the policy sees none ──► Drain
+//! Compete ── the queue is mostly empty ──► Grow
 //! ```
 
 mod competition;
@@ -162,17 +163,11 @@ impl Controller {
         if self.path.has_rtt {
             self.queue_range.least_s = self.queue_range.least_s.min(queue);
             self.queue_range.most_s = self.queue_range.most_s.max(queue);
-        }
-        if self.path.has_rtt {
-            let rtt_s = self.path.rtt_s;
             if let Some(check) = self.phase.check_mut() {
-                check.least_rtt_s = check.least_rtt_s.min(rtt_s);
+                check.least_rtt_s = check.least_rtt_s.min(rtt);
             }
         }
         self.decide_competition(tuning, now, queue > limit);
-        if let Phase::Compete(compete) = self.phase {
-            return self.compete(tuning, now, compete).max(floor);
-        }
         let path = &self.path;
         match self.phase {
             Phase::StartUp => {
@@ -197,7 +192,7 @@ impl Controller {
                     self.grow(tuning, queue < 0.7 * limit);
                 }
             }
-            Phase::Compete(_) => {}
+            Phase::Compete(compete) => return self.compete(tuning, now, compete).max(floor),
             Phase::Drain(drain) => {
                 self.creep(tuning);
                 if now >= drain.until_s {

@@ -46,6 +46,15 @@ const PEAK_DECAY_S: f64 = 100.0;
 const RESPONSE_BIN_INTERVALS: usize = 4;
 const MAX_RESPONSE_BINS: usize = 50;
 
+/// How often, and over which time, an RTT counts as steady, in s; its largest range, in s and as a share of the RTT.
+const STEADY_CHECK_S: f64 = 0.5;
+const STEADY_S: f64 = 2.0;
+const STEADY_RANGE_S: f64 = 5e-4;
+const STEADY_RTT_SHARE: f64 = 0.01;
+
+/// Standard deviation of the sending rate over its mean above which a queue would vary, too.
+const VARIED_RATE: f64 = 0.04;
+
 /// How deliveries follow what was sent an RTT earlier.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Response {
@@ -56,15 +65,6 @@ pub(crate) struct Response {
     /// Standard deviation of the sending rate over its mean.
     pub variation: f64,
 }
-
-/// How often, and over which time, an RTT counts as steady, in s; its largest range, in s and as a share of the RTT.
-const STEADY_CHECK_S: f64 = 0.5;
-const STEADY_S: f64 = 2.0;
-const STEADY_RANGE_S: f64 = 5e-4;
-const STEADY_RTT_SHARE: f64 = 0.01;
-
-/// Standard deviation of the sending rate over its mean above which a queue would vary, too.
-const VARIED_RATE: f64 = 0.04;
 
 /// Measurements of an interval. Amounts are in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -446,10 +446,9 @@ impl PathEstimate {
     /// Smallest and largest queueing delay of the last `window_s` above the floor, in s; zeros without a sample.
     pub fn queue_range_s(&self, window_s: f64) -> (f64, f64) {
         let (mut time, mut least, mut most) = (0.0, f64::MAX, 0.0_f64);
-        for back in 0..HISTORY_INTERVALS {
-            let interval = self.interval(back);
+        for interval in self.latest() {
             time += interval.dt_s;
-            if time > window_s || interval.dt_s == 0.0 {
+            if time > window_s {
                 break;
             }
             if interval.rtt_s > 0.0 {

@@ -15,6 +15,13 @@ const BURSTY_DECREASE: f64 = 0.07;
 /// Time after a jump of the RTT in which a remaining queue is a longer path, in s.
 const JUMP_WINDOW_S: f64 = 3.0;
 
+/// Shortest drain of a check, in s, and its reduction of the rate.
+const MIN_CHECK_S: f64 = 0.05;
+const CHECK_DEPTH: f64 = 0.4;
+
+/// Share of the expected fall of the RTT that distinguishes a queue from a longer path.
+const RTT_FALL_SHARE: f64 = 0.08;
+
 impl Controller {
     /// Measure this flow's share of the full link, decrease the rate, and drain the queue.
     pub(super) fn reduce(&mut self, tuning: &Tuning, now: f64, is_starting: bool) {
@@ -142,6 +149,31 @@ impl Controller {
             self.phase = Phase::Drain(Drain { until_s: now + self.path.base_s, rate, check: None });
         } else {
             self.start_check(now);
+        }
+    }
+
+    /// Whether RTTs scatter so much that another flow looks like a burst.
+    fn is_bursty(&self) -> bool {
+        self.path.window_s() > 2.0 * self.path.dt_s
+    }
+
+    /// Send much less for an RTT: a queue shrinks, a longer path stays.
+    fn start_check(&mut self, now: f64) {
+        let length_s = self.path.base_s.max(MIN_CHECK_S);
+        let check = Check { rtt_before_s: self.path.rtt_s, least_rtt_s: f64::MAX };
+        let rate = (1.0 - CHECK_DEPTH) * self.rate;
+        self.phase = Phase::Drain(Drain { until_s: now + length_s, rate, check: Some(check) });
+    }
+
+    /// Judge a queue that remains after a check.
+    fn end_check(&mut self, tuning: &Tuning, now: f64, check: Check) {
+        let length_s = self.path.base_s.max(MIN_CHECK_S);
+        let threshold_s = (RTT_FALL_SHARE * CHECK_DEPTH * length_s).max(self.path.tolerance_s()).max(5e-4);
+        if check.rtt_before_s - check.least_rtt_s <= threshold_s {
+            self.path.rebase();
+            self.phase = Phase::Grow;
+        } else {
+            self.reduce(tuning, now, false);
         }
     }
 }

@@ -201,6 +201,41 @@ fn beside_a_flow_that_fills_the_buffer_it_keeps_at_least_the_named_share_until_t
 }
 
 #[test]
+fn many_losses_hold_a_competing_flow_to_what_is_delivered() {
+    let rate_over_delivery = [0.02, 0.2].map(|lost| {
+        let mut link = Fluid::new(80.0, 0.04);
+        link.run(5.0);
+        let (now, delivered) = (link.time_s, 0.4 * link.capacity);
+        let mut action = [0.0; GAINS];
+        action[COMPETE] = 1.0;
+        action[COMPETE + 1] = 0.2;
+        let mut command = link.command;
+        for interval in 1..=300 {
+            // The queue grows to 40 ms in half a second, and stays.
+            let rtt_us = 40_000 + 800 * interval.min(50);
+            let report = Report {
+                time_ns: ((now + f64::from(interval) * DT_S) * 1e9) as u64,
+                interval_ns: (DT_S * 1e9) as u64,
+                delivered_bytes: (delivered * DT_S) as u64,
+                lost_bytes: (lost * delivered * DT_S) as u64,
+                avg_rtt_us: rtt_us,
+                rtt_samples: 10,
+                srtt_us: rtt_us,
+                mss: MSS as u32,
+                ..Report::default()
+            };
+            link.controller.observe(&report);
+            command = link.controller.act(&action, &report);
+        }
+        assert!(matches!(link.controller.phase, Phase::Compete(_)));
+        command.pacing_bytes_per_s as f64 / delivered
+    });
+    let wave = 1.0 - 0.08..1.0 + 0.08 + 1e-3;
+    assert!(wave.contains(&(rate_over_delivery[0] / 4_f64.powf(0.2))), "{rate_over_delivery:?}");
+    assert!(wave.contains(&rate_over_delivery[1]), "{rate_over_delivery:?}");
+}
+
+#[test]
 fn a_nan_or_missing_action_is_the_hand_made_controller() {
     let mut links: [Fluid; 3] = std::array::from_fn(|_| Fluid::new(100.0, 0.05));
     for _ in 0..500 {
