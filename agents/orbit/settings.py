@@ -47,11 +47,19 @@ def _traces(*paths: str, **ranges: Any) -> TraceSampling:
     return TraceSampling(paths=paths, duration_s=DURATION_S, **ranges)
 
 
+def _draws(preset: str) -> list[str]:
+    """Return sixteen traces of ``preset``; draw 1 is LeoBench's public one."""
+    return [f"{preset}@{seed}" for seed in range(2, 18)]
+
+
 PARTS: list[tuple[float, Simple]] = [
     # Alone, or among flows of its own.
     (0.12, _leo(flows=(1, 2))),
-    (0.1, _traces("uniform-steps", "uniform-steps-lossy", flows=(1, 1))),
-    (0.08, _traces("starlink", flows=(1, 4), queue_kind="head_drop", queue_packets=(300, 700))),
+    (0.1, _traces(*_draws("uniform-steps"), *_draws("uniform-steps-lossy"), flows=(1, 1))),
+    (
+        0.08,
+        _traces(*_draws("starlink"), flows=(1, 4), queue_kind="head_drop", queue_packets=(300, 700)),
+    ),
     (0.04, _traces("outages:outage_ms=50", "outages:outage_ms=170", flows=(1, 1), rate_mbps=(20.0, 200.0))),
     (0.06, _static(flows=(1, 4), rate_mbps=(10.0, 300.0), base_rtt_ms=(10.0, 200.0), queue_bdp=(0.4, 4.0))),
     # Shapers whose buckets let bursts pass, as in the papers' testbeds.
@@ -76,10 +84,7 @@ PARTS: list[tuple[float, Simple]] = [
 ]
 
 RANGES = MixtureSampling(parts=[Part(weight=weight, scenarios=ranges) for weight, ranges in PARTS])
-"""Kinds of LeoBench's suites, on none of its paths.
-
-The public split's steps and Starlink have draw 1, which is among the sixteen here; a judge's draws are not.
-"""
+"""Kinds of LeoBench's suites, on none of its paths and draws."""
 
 
 class OrbitSettings(TrainSettings):
