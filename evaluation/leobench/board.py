@@ -14,7 +14,8 @@ from matplotlib.lines import Line2D
 from leogym.common.atomic import write_atomically
 from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
-from leogym.evaluation.leobench.result import Estimate, Result, read_all
+from leogym.evaluation.leobench import scoring
+from leogym.evaluation.leobench.result import Entry, Estimate, Result, read_all
 from leogym.evaluation.leobench.version import PARTS, TIERS, Part, Tier
 from leogym.evaluation.report.page import TEMPLATES as REPORT
 from leogym.evaluation.report.templates import environment
@@ -61,21 +62,67 @@ class Gap:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """What an entry reached on all seeds of a group."""
+
+    entry: Entry
+    judgements: list[Result]
+    """One for each seed."""
+    values: dict[Part, dict[str, list[float]]]
+    """Of the runs of all seeds, by part and suite."""
+    score: Estimate
+    parts: dict[Part, Estimate]
+    suites: dict[str, dict[Part, float]]
+
+    @classmethod
+    def of(cls, judgements: Sequence[Result]) -> Standing:
+        """Return the standing of an entry that was judged once per seed; the runs of all seeds are pooled."""
+        values: dict[Part, dict[str, list[float]]] = {}
+        for part in PARTS:
+            for result in judgements:
+                for suite, its in result.strata(part).items():
+                    values.setdefault(part, {}).setdefault(suite, []).extend(its)
+        first = judgements[0]
+        if len(judgements) == 1:
+            return cls(first.entry, [first], values, first.score, first.parts, first.suites)
+        return cls(
+            first.entry,
+            list(judgements),
+            values,
+            Estimate.of(scoring.score(values)),
+            {part: Estimate.of(interval) for part, interval in scoring.parts(values).items()},
+            scoring.suites(values),
+        )
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return sum(len(result.runs) for result in self.judgements)
+
+    @property
+    def failures(self) -> int:
+        """The number of runs in which the entry failed."""
+        return sum(result.failures for result in self.judgements)
+
+
+@dataclass(frozen=True)
 class Row:
     """An entry's row."""
 
     place: str
     """Its place; entries whose intervals overlap that of the place's first share it."""
-    result: Result
+    standing: Standing
     beats_next: float | None
     """Probability that a run is better than one of the next row, of the same suite and part."""
     gaps: list[Gap]
     """By tier, for those that judged the same entry."""
+    dev: Estimate | None
+    """In a group of judge seeds: the entry's score on dev."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Results that may be compared: of one version, split, tier and seed."""
+    """Results that may be compared: of one version, split, tier, and the same seeds."""
 
     key: str
     title: str
@@ -89,6 +136,11 @@ class Group:
     def has_gaps(self) -> bool:
         """Whether a real kernel judged one of the entries, too."""
         return any(row.gaps for row in self.rows)
+
+    @property
+    def has_dev(self) -> bool:
+        """Whether the group is of judge seeds, and one of the entries was judged on dev, too."""
+        return any(row.dev for row in self.rows)
 
 
 def write(folder: Path, out: Path) -> int:
@@ -121,59 +173,68 @@ def render(results: Sequence[Result]) -> str:
 
 
 def groups(results: Sequence[Result], looks: dict[str, Look]) -> list[Group]:
-    """Return the results in groups that may be compared, each best first."""
-    by_key: dict[tuple[Any, ...], list[Result]] = {}
-    for result in results:
+    """Return the results in groups that may be compared, each best first; judge seeds come before dev."""
+    by_entry: dict[tuple[Any, ...], dict[str, list[Result]]] = {}
+    for result in sorted(results, key=lambda result: result.judged.seed):
         judged = result.judged
         # The simulator's first, as it runs all.
         tier = TIERS.index(judged.tier)
         linux = judged.kernel or ""
-        key = (judged.version, judged.split, tier, linux, judged.seed, judged.status, judged.files_sha256)
-        by_key.setdefault(key, []).append(result)
-    groups_found = []
-    for index, (key, members) in enumerate(sorted(by_key.items())):
-        version, split, tier, linux, seed, status, files = key
-        ordered = sorted(members, key=lambda result: (-result.score.value, result.entry.name))
-        if len({result.entry.name for result in ordered}) < len(ordered):
-            raise InputError(f"{version}, {split}: two results of one entry: keep the file of one")
-        name = f"{version}{' draft' if status == 'draft' else ''}, {split}"
-        name += f", {TITLES[TIERS[tier]]} ({linux})" if tier else ""
-        beside = [
-            result for result in results if not tier and split == "dev" and result.simulated is not None
-        ]
-        beside = [
+        key = (judged.version, judged.split != "judge", tier, linux, judged.status, judged.files_sha256)
+        by_entry.setdefault(key, {}).setdefault(result.entry.name, []).append(result)
+    by_seeds: dict[tuple[Any, ...], list[Standing]] = {}
+    for key, entries in sorted(by_entry.items()):
+        for name, judgements in entries.items():
+            seeds = tuple(result.judged.seed for result in judgements)
+            if len(set(seeds)) < len(seeds) or any(it.entry != judgements[0].entry for it in judgements):
+                split = judgements[0].judged.split
+                raise InputError(f"{key[0]}, {split}: two results of one entry, {name}: keep those of one")
+            by_seeds.setdefault((*key, -len(seeds), seeds), []).append(Standing.of(judgements))
+    on_dev = [result for result in results if result.judged.split == "dev"]
+    groups_by_seeds = []
+    for index, (key, standings) in enumerate(sorted(by_seeds.items())):
+        version, is_dev, tier, linux, status, files, _, seeds = key
+        same_version = [
             result
-            for result in beside
+            for result in on_dev
             if (result.judged.version, result.judged.files_sha256) == (version, files)
         ]
-        groups_found.append(
+        ordered = sorted(standings, key=lambda standing: (-standing.score.value, standing.entry.name))
+        name = f"{version}{' draft' if status == 'draft' else ''}, {'dev' if is_dev else 'judge'}"
+        name += f", {TITLES[TIERS[tier]]} ({linux})" if tier else ""
+        if not is_dev:
+            name += f", seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+        beside = [result for result in same_version if not tier and is_dev and result.simulated is not None]
+        dev = [] if is_dev else [result for result in same_version if result.judged.tier == TIERS[tier]]
+        groups_by_seeds.append(
             Group(
                 key=f"group-{index}",
-                title=f"{name}{f', seed {seed}' if split == 'judge' else ''}",
+                title=name,
                 draft=status == "draft",
                 tier=TIERS[tier],
-                rows=rows(ordered, beside),
+                rows=rows(ordered, beside, dev),
                 suites={suite: list(its) for suite, its in ordered[0].suites.items()},
                 profiles=[profile(ordered[:DRAWN], part, looks, index) for part in PARTS],
             )
         )
-    return groups_found
+    return groups_by_seeds
 
 
-def rows(ordered: Sequence[Result], beside: Sequence[Result] = ()) -> list[Row]:
-    """Return the rows of results that are ordered by score, with their places.
+def rows(ordered: Sequence[Standing], beside: Sequence[Result] = (), dev: Sequence[Result] = ()) -> list[Row]:
+    """Return the rows of standings that are ordered by score, with their places.
 
-    ``beside`` are results of real kernels.
+    ``beside`` are results of real kernels, ``dev`` those on the public split, for a group of judge seeds.
     """
     rows_by_place: list[Row] = []
     first, place = ordered[0], 1
-    for index, result in enumerate(ordered):
-        if not overlap(result.score, first.score):
-            first, place = result, index + 1
+    for index, standing in enumerate(ordered):
+        if not overlap(standing.score, first.score):
+            first, place = standing, index + 1
         after = ordered[index + 1] if index + 1 < len(ordered) else None
-        beats = improvement(_strata(result), _strata(after)) if after is not None else None
-        gaps = [Gap.of(other) for other in beside if other.entry == result.entry]
-        rows_by_place.append(Row(str(place), result, beats, gaps))
+        beats = improvement(_strata(standing), _strata(after)) if after is not None else None
+        gaps = [Gap.of(other) for other in beside if other.entry == standing.entry]
+        on_dev = next((other.score for other in dev if other.entry == standing.entry), None)
+        rows_by_place.append(Row(str(place), standing, beats, gaps, on_dev))
     return rows_by_place
 
 
@@ -188,15 +249,15 @@ def overlap(first: Estimate, other: Estimate) -> bool:
     return low <= most and least <= high
 
 
-def profile(results: Sequence[Result], part: Part, looks: dict[str, Look], group: int) -> Markup:
+def profile(standings: Sequence[Standing], part: Part, looks: dict[str, Look], group: int) -> Markup:
     """Return the performance profiles of a part: for each value, the share of runs above it."""
     with canvas(4.4, 3.0) as (figure, [axes]):
         handles = []
-        for result in results:
-            look = looks[result.entry.name]
-            shares = performance_profile(result.strata(part), _THRESHOLDS)
+        for standing in standings:
+            look = looks[standing.entry.name]
+            shares = performance_profile(standing.values[part], _THRESHOLDS)
             axes.step(_THRESHOLDS, shares, where="post", color=look.color, linestyle=look.dash)
-            handles.append(Line2D([], [], color=look.color, linestyle=look.dash, label=result.entry.name))
+            handles.append(Line2D([], [], color=look.color, linestyle=look.dash, label=standing.entry.name))
         axes.set_xlabel(part)
         axes.set_ylabel("share of runs above")
         axes.set_xlim(0, 1)
@@ -220,5 +281,5 @@ def signed(value: float, digits: int) -> str:
     return text[1:] if float(text) == 0 else text.replace("-", "−")
 
 
-def _strata(result: Result) -> dict[str, list[float]]:
-    return {f"{part}/{suite}": its for part in PARTS for suite, its in result.strata(part).items()}
+def _strata(standing: Standing) -> dict[str, list[float]]:
+    return {f"{part}/{suite}": its for part in PARTS for suite, its in standing.values.get(part, {}).items()}

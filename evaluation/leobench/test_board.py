@@ -22,7 +22,12 @@ WIDE, NARROW = 1440, 375
 
 
 def made_up(
-    name: str, level: float, split: str = "dev", kind: str = "scheme", tier: str = "simulator"
+    name: str,
+    level: float,
+    split: str = "dev",
+    kind: str = "scheme",
+    tier: str = "simulator",
+    seed: int = 3,
 ) -> Result:
     """Return a result whose runs all lie near ``level``; beside the simulator, 0.1 above a kernel's."""
     kernel = "6.1" if tier != "simulator" else None
@@ -51,13 +56,13 @@ def made_up(
                 status="draft",
                 files_sha256="0" * 64,
                 split=split,
-                seed=3,
+                seed=seed,
                 tier=tier,
                 kernel=kernel,
                 traces={},
             ),
             "score": Estimate.of(scoring.score(by_part)),
-            "parts": {part: Estimate.of(one) for part, one in scoring.parts(by_part).items()},
+            "parts": {part: Estimate.of(interval) for part, interval in scoring.parts(by_part).items()},
             "suites": scoring.suites(by_part),
             "simulated": simulated
             and {
@@ -86,7 +91,7 @@ def made_up(
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    for one in (
+    for result in (
         made_up("cubic", 0.5),
         made_up("reno", 0.505),
         made_up("astraea", 0.8, kind="policy"),
@@ -94,7 +99,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made_up("cubic", 0.4, split="judge"),
         made_up("cubic", 0.45, tier="lab"),
     ):
-        (folder / one.file_name).write_bytes(encode(one))
+        (folder / result.file_name).write_bytes(encode(result))
     assert command.run(["board", str(folder)]) == 0
     return folder / "board.html"
 
@@ -107,10 +112,14 @@ def test_the_board_sorts_filters_and_shows_suites_on_a_phone_and_a_laptop(page, 
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     opened.on("request", lambda request: requests.append(request.url))
     opened.goto(page.as_uri())
-    rows = opened.locator("#group-0 .view[data-view=all] tr.row")
+    judged = opened.locator("#group-0 tr.row")
+    expect(opened.locator("#group-0 h2")).to_have_text("v1 draft, judge, seed 3")
+    expect(judged.first.locator("td[data-label=Score] b")).to_have_text("41.2")
+    expect(judged.first.locator("td[data-label=Dev] b")).to_have_text("51.2")
+    rows = opened.locator("#group-1 .view[data-view=all] tr.row")
 
     def order() -> list[str]:
-        return [one.get_attribute("data-words") or "" for one in rows.all() if one.is_visible()]
+        return [row.get_attribute("data-words") or "" for row in rows.all() if row.is_visible()]
 
     best_first = ["astraea policy", "reno scheme", "cubic scheme", "rust library"]
     assert order() == best_first
@@ -118,13 +127,13 @@ def test_the_board_sorts_filters_and_shows_suites_on_a_phone_and_a_laptop(page, 
     expect(cubic.locator("td[data-label='Kernel − simulator'] b")).to_have_text("−8.8")
     expect(rows.nth(0).locator("td[data-label='Kernel − simulator'] b")).to_have_text("–")
     expect(cubic).to_contain_text("efficiency −0.085", use_inner_text=False)
-    expect(opened.locator("#group-1 h2")).to_have_text("v1 draft, dev, Linux in virtual time (6.1)")
-    expect(opened.locator("#group-1 .facts").first).to_contain_text("run once each by Linux in virtual time")
+    expect(opened.locator("#group-2 h2")).to_have_text("v1 draft, dev, Linux in virtual time (6.1)")
+    expect(opened.locator("#group-2 .facts").first).to_contain_text("run once each by Linux in virtual time")
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
-    assert opened.locator("#group-0 .panels svg").count() == len(PARTS)
+    assert opened.locator("#group-1 .panels svg").count() == len(PARTS)
     expect(rows.nth(3)).to_contain_text("failed in 2 of 8 runs")
     expect(rows.nth(0)).to_contain_text("<b>About</b> it.", use_inner_text=False)
-    score = opened.locator("#group-0 .view[data-view=all] th button", has_text=re.compile("^Score$"))
+    score = opened.locator("#group-1 .view[data-view=all] th button", has_text=re.compile("^Score$"))
     if width == WIDE:
         score.click()
         assert order() == best_first[::-1]
@@ -136,11 +145,11 @@ def test_the_board_sorts_filters_and_shows_suites_on_a_phone_and_a_laptop(page, 
     assert order() == ["astraea policy", "rust library"]
     opened.locator("#view").select_option("leo-pair")
     expect(rows.first).to_be_hidden()
-    suite = opened.locator("#group-0 .view[data-view=leo-pair]")
+    suite = opened.locator("#group-1 .view[data-view=leo-pair]")
     expect(suite).to_be_visible()
     assert suite.locator("thead th").all_text_contents() == [
         "Entry",
-        *(one.capitalize() for one in PARTS[2:]),
+        *(part.capitalize() for part in PARTS[2:]),
     ]
     opened.emulate_media(media="print")
     expect(rows.first).to_be_visible()
@@ -152,18 +161,37 @@ def test_the_board_sorts_filters_and_shows_suites_on_a_phone_and_a_laptop(page, 
 
 def test_overlapping_intervals_share_a_place_and_splits_are_never_mixed():
     results = [made_up("a", 0.8), made_up("b", 0.5), made_up("c", 0.505), made_up("d", 0.9, split="judge")]
-    dev, judge = board.groups(results, board.figure_style.looks(list("abcd")))
+    judge, dev = board.groups(results, board.figure_style.looks(list("abcd")))
     assert (dev.title, judge.title) == ("v1 draft, dev", "v1 draft, judge, seed 3")
-    assert [(row.place, row.result.entry.name) for row in dev.rows] == [("1", "a"), ("2", "c"), ("2", "b")]
+    assert [(row.place, row.standing.entry.name) for row in dev.rows] == [("1", "a"), ("2", "c"), ("2", "b")]
     assert dev.rows[0].beats_next == 1.0
     assert 0.5 < (dev.rows[1].beats_next or 0) < 1.0
     assert dev.rows[2].beats_next is None
 
 
+def test_judge_seeds_are_pooled_and_only_entries_of_the_same_seeds_compared():
+    levels = {("a", 3): 0.8, ("a", 4): 0.4, ("b", 3): 0.5, ("b", 4): 0.5, ("c", 4): 0.9}
+    results = [made_up(name, level, split="judge", seed=seed) for (name, seed), level in levels.items()]
+    results += [made_up("a", 0.7), made_up("b", 0.2)]
+    both, alone, dev = board.groups(results, board.figure_style.looks(list("abc")))
+    assert both.title == "v1 draft, judge, seeds 3, 4"
+    assert (alone.title, dev.title) == ("v1 draft, judge, seed 4", "v1 draft, dev")
+    best, other = both.rows
+    assert (best.standing.entry.name, best.standing.runs) == ("a", 16)
+    # The middle half of .40 to .43 and .80 to .83; robustness counts the worst quarter.
+    assert best.standing.score.value == pytest.approx(100 * (0.615**5 * 0.405) ** (1 / 6))
+    assert best.dev == results[5].score
+    assert other.standing.score.value == pytest.approx(100 * (0.515**5 * 0.5) ** (1 / 6))
+    assert other.dev == results[6].score
+    assert dev.rows[0].dev is None
+    with pytest.raises(InputError, match="v1, judge: two results of one entry, a"):
+        board.groups([*results, results[0]], {})
+
+
 def test_a_folder_without_results_or_with_two_of_one_entry_is_refused_in_one_line(tmp_path):
     with pytest.raises(InputError, match="holds no result"):
         board.write(tmp_path, tmp_path / "board.html")
-    for copy in ("one", "two"):
+    for copy in ("first", "second"):
         (tmp_path / f"{copy}.json").write_bytes(encode(made_up("cubic", 0.5)))
     with pytest.raises(InputError, match="v1, dev: two results of one entry"):
         board.write(tmp_path, tmp_path / "board.html")
