@@ -3,7 +3,8 @@
 import argparse
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -49,10 +50,11 @@ class OneLineParser(argparse.ArgumentParser):
         """Parse a command line; the error about an unknown option names the nearest options."""
         options, unknown = self.parse_known_args(args, namespace)
         if unknown:
+            parser = _subparser(self, sys.argv[1:] if args is None else args)
             flags = [word.partition("=")[0] for word in unknown if word.startswith("--")]
-            near = [name for flag in flags[:1] for name in nearest(flag, _options(self))]
+            near = [name for flag in flags[:1] for name in nearest(flag, parser._option_string_actions)]
             suggestion = f" (nearest: {', '.join(near)})" if near else ""
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{suggestion}")
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}{suggestion}")
         return options
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -71,12 +73,14 @@ class _Help(argparse.HelpFormatter):
         )
 
 
-def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
-    for action in parser._actions:
-        yield from action.option_strings
-        if isinstance(action, argparse._SubParsersAction):
-            for subparser in action.choices.values():
-                yield from _options(subparser)
+def _subparser(parser: argparse.ArgumentParser, args: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of the subcommand that ``args`` name, else ``parser``."""
+    subcommands = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for index, word in enumerate(args):
+        for action in subcommands:
+            if word in action.choices:
+                return _subparser(action.choices[word], args[index + 1 :])
+    return parser
 
 
 def option(flag: str, text: str, **keywords: Any) -> tuple[str, dict[str, Any]]:

@@ -95,6 +95,10 @@ def test_a_wrong_word_is_answered_by_the_nearest(run_traces, capsys):
     assert "invalid choice: 'mahi' (nearest: mahimahi; there are: mahimahi, leo" in capsys.readouterr().err
     assert run_traces("build", "sd-ny-isl", "--durations", "3") == 2
     assert "unrecognized arguments: --durations 3 (nearest: --duration" in capsys.readouterr().err
+    assert run_traces("recover", "--out", "x") == 2
+    # Not --out, which other subcommands have.
+    line = "leogym traces recover: unrecognized arguments: --out (nearest: --slots, --model)\n"
+    assert capsys.readouterr().err == line
 
 
 def test_check_names_file_line_and_rule_and_ends_with_1(run_traces, capsys, trace):
