@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from leogym.common import digests
 from leogym.common.errors import InputError, one_line
 from leogym.configs.suite import Suite
+from leogym.evaluation.recorded import training
 from leogym.evaluation.recorded.damage import DESCRIPTION, ROWS, DamagedError
 from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.runs.schemes import Contestants, about
@@ -41,7 +42,13 @@ def describe(
         },
         "schemes": {name: about(name, policies.get(name)) for name in dict.fromkeys(names)},
         "policies": {
-            name: {"sha256": policy.sha256, "metadata": policy.metadata} for name, policy in policies.items()
+            name: {"sha256": policy.sha256, "metadata": policy.metadata}
+            | (
+                {}
+                if policy.shipped or policy.program
+                else {training.KEY: training.curves_beside(policy.folder)}
+            )
+            for name, policy in policies.items()
         },
         **options,
     }
@@ -63,6 +70,8 @@ def of_run(description: dict[str, Any], run: Run) -> dict[str, Any]:
     for key, relevant in (("scenarios", {run.suite}), ("schemes", names), ("policies", names)):
         if key in config:
             config[key] = {name: value for name, value in config[key].items() if name in relevant}
+    for name, policy in config.get("policies", {}).items():
+        config["policies"][name] = {key: value for key, value in policy.items() if key != training.KEY}
     return {**description, "config": config}
 
 

@@ -22,7 +22,7 @@ from leogym.evaluation.fidelity.summary import Fidelity, kernel, of_results
 from leogym.evaluation.figures import figure_module
 from leogym.evaluation.recorded import warnings
 from leogym.evaluation.recorded.results import Results
-from leogym.evaluation.report import drawing, first_screen, packing, path_maps, ranking, time_series
+from leogym.evaluation.report import drawing, first_screen, packing, path_maps, ranking, time_series, training
 from leogym.evaluation.report.section import FigureName, MakeSection, Section
 from leogym.evaluation.report.tables import table
 from leogym.evaluation.report.templates import environment
@@ -148,6 +148,7 @@ def render(
         metrics=used,
         study=study,
         maps=Markup(maps),
+        training=training.panels(results.description, looks),
         plotly=Markup(packing.plotly()) if charts or maps else "",
         fidelity=distances,
         fidelity_command=leogym_command("fidelity", "--runs"),

@@ -32,6 +32,10 @@ SCHEMES = ["cubic", "astraea"]
 expect.set_options(timeout=30_000)  # for busy machines
 WIDE, NARROW = 1440, 375
 MANY_RUNS = 2_000
+TRAINING = {
+    "evaluation.csv": {"steps": [1000, 2000], "reward": [0.1, 0.5]},
+    "progress.csv": {"steps": [500, 1000, 1500, 2000], "reward": [None, 0.1, 0.3, 0.4], "loss": [1, 2, 1, 0]},
+}
 STUDY = Section(
     anchor="claims",
     title="Claims beside ours",
@@ -47,6 +51,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("evaluation")
     results = sample_results(folder, ["leo-single", "leo-pair"], SCHEMES, 2)
     results.description["traces"]["/home/someone/measurements/a-terminal-of-2026.csv"] = "ab" * 32
+    results.description["config"]["policies"]["astraea"] = {"sha256": "ab" * 32, "training": TRAINING}
     return report.write(results, lambda results: STUDY)
 
 
@@ -80,8 +85,9 @@ def test_the_report_reads_on_a_laptop_and_a_phone_in_light_and_dark(written, bro
         page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         figures = page.locator(".panels svg")
-        # leo-single: 6 trade-offs; leo-pair: 1 fairness and 4 trade-offs. Time series are interactive, above.
-        assert figures.count() == 11
+        # leo-single: 6 trade-offs; leo-pair: 1 fairness and 4 trade-offs; 3 training curves. Time series are
+        # interactive, above.
+        assert figures.count() == 14
         boxes = page.evaluate(
             "[...document.querySelectorAll('.panels svg, .chart .main-svg, .summary td')].map(one =>"
             " [one.tagName, ...Object.values(one.getBoundingClientRect().toJSON())])"
@@ -106,6 +112,17 @@ def test_a_study_has_a_section_a_badge_and_a_part_of_its_suites(written):
     assert page.count(STUDY.in_suites["leo-single"]) == 1
     assert page.index('id="leo-single"') < page.index('class="claim"') < page.index('id="leo-pair"')
     assert '<a href="#claims"><b>50 %</b> <span>of the claims agree</span></a>' in page
+
+
+def test_a_users_policy_has_its_training_curves(written, browser):
+    with opened(browser, written, WIDE, "light") as page:
+        labels = page.locator("#training svg").evaluate_all("svgs => svgs.map(svg => svg.ariaLabel)")
+        expect(page.locator("#training")).to_contain_text("on held-out episodes")
+    assert labels == [
+        "astraea: reward on held-out episodes over steps",
+        "astraea: reward in training over steps",
+        "astraea: loss in training over steps",
+    ]
 
 
 def test_every_link_of_the_report_leads_somewhere(written, browser):
