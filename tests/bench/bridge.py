@@ -19,6 +19,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from leogym.common import digests
 from leogym.kernel_bridge.bridge.process import BridgeProcess, missing
 from tests.bench.row import Row
 from tests.support.lateness import Lateness
@@ -98,6 +99,7 @@ def _opening(folder: Path) -> Path:
     for tensor, value in ((weight, 0.0), (bias, 10.0)):
         tensor.CopyFrom(numpy_helper.from_array(np.full(list(tensor.dims), value, np.float32), tensor.name))
     onnx.save(model, policy / "policy.onnx")
+    (policy / digests.NAME).unlink()  # of the original
     return policy
 
 
@@ -108,6 +110,7 @@ def described(policy: Path, folder: Path, **entries: Any) -> Path:
     description = json.loads((copy / "policy.json").read_text()) | entries
     text = json.dumps({name: value for name, value in description.items() if value is not None})
     (copy / "policy.json").write_text(text)
+    (copy / digests.NAME).unlink(missing_ok=True)  # of the original
     return copy
 
 
