@@ -25,7 +25,7 @@ def test_a_result_has_its_place_and_its_neighbours_without_itself():
     assert ", above found 57.3 and " in line
     best = result.score.model_copy(update={"value": 99.0, "low": None, "high": None})
     first = standings.line(result.model_copy(update={"entry": entry, "score": best}))
-    assert first == "place 1 of 49 on the board: above orbit 82.7 and vivace-kernel 72.4"
+    assert first == "place 1 of 49 on the board: above orbit 84.0 and vivace-kernel 72.4"
 
 
 def test_a_result_that_the_board_cannot_compare_has_no_place():
