@@ -8,7 +8,6 @@ from pathlib import Path
 
 from leogym.agents import ship
 from leogym.agents.published import actors
-from leogym.agents.training.settings import CONFIGS
 from leogym.common import extras
 from leogym.common.command_line import OneLineParser, as_folder, leogym_command
 from leogym.common.errors import reports_input_errors
@@ -47,13 +46,6 @@ def parser(searches: bool = False) -> OneLineParser:
     )
     add.add_argument("policy", type=Path, help="folder of a training run or an imported policy")
     add.add_argument("--episodes", type=int, default=32)
-    add.add_argument(
-        "--links",
-        type=int,
-        default=0,
-        metavar="N",
-        help="also count on how many of N links the bars of agents/training/bars.py hold",
-    )
     add.add_argument(
         "--scenarios",
         metavar="NAME|FILE",
@@ -148,14 +140,6 @@ def _add_worst_cases(commands: argparse._SubParsersAction) -> None:
 
 def _add_benchmarks(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
-        "bench-learning",
-        help="train for minutes from several seeds, and compare each policy with the untrained network",
-        examples=("--seeds 3 --minutes 4",),
-    )
-    command.add_argument("--seeds", type=positive, default=3)
-    command.add_argument("--minutes", type=float, default=4.0)
-    command.add_argument("--config", type=Path, default=CONFIGS / "astraea-minutes.yaml")
-    command = commands.add_parser(
         "bench-engines",
         help="check that the engines learn the same specification equally well",
         examples=("--seeds 3", "--engines sb3 native --steps 20000"),
@@ -177,12 +161,8 @@ def _add_benchmarks(commands: argparse._SubParsersAction) -> None:
 def benchmark(flags: argparse.Namespace) -> int:
     """Run a benchmark, which prints one JSON object per line; return its exit status."""
     with extras.needed_by(f"agents {flags.command}"):
-        if flags.command == "bench-learning":
-            from leogym.agents.astraea import bench  # here, as all, because PyTorch takes a second to import
-
-            return bench.compare(flags.seeds, flags.minutes, flags.config)
         if flags.command == "bench-engines":
-            from leogym.agents.engines import bench
+            from leogym.agents.engines import bench  # here, as all, because PyTorch takes a second to import
 
             return bench.compare(flags.seeds, flags.steps, flags.engines)
         from leogym.agents.sage import evaluation
@@ -237,7 +217,7 @@ def run(arguments: list[str], search_with: Callable[[argparse.Namespace], int] |
         return 0
     from leogym.agents import judging  # here, so that an import needs no compiled module
 
-    print(json.dumps(judging.held_out(flags.policy, flags.episodes, flags.scenarios, flags.links)))
+    print(json.dumps(judging.held_out(flags.policy, flags.episodes, flags.scenarios)))
     return 0
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import leosim
 
 from leogym.agents.training import registry
-from leogym.agents.training.bars import JUDGING_LINK, links_held
 from leogym.agents.training.rollout import evaluate_action, evaluate_policy
 from leogym.agents.training.run_folder import require_same
 from leogym.agents.training.settings import TrainSettings, build, read_config
@@ -18,7 +17,7 @@ SCENARIO_KEYS = {"flows", "links", "scenario"}
 """Keys of a scenario's or suite's file that no training configuration has."""
 
 
-def held_out(folder: Path, episodes: int, scenarios: str | None = None, links: int = 0) -> Earned:
+def held_out(folder: Path, episodes: int, scenarios: str | None = None) -> Earned:
     """Return a policy's reward and metrics on held-out scenarios, and those of the action 0.
 
     Args:
@@ -27,27 +26,21 @@ def held_out(folder: Path, episodes: int, scenarios: str | None = None, links: i
         scenarios: the name of a sampler, scenario or suite, a file of one, or the file of a training
             configuration that has the ranges; defaults to the ranges of the run, or of the agent where there
             is no run.
-        links: the number of held-out links of the same ranges on which bars are checked as well.
 
     Returns:
-        The result of `agents.training.rollout.evaluate`, the same for the action 0 under ``action_0``, and
-        with ``links`` the result of `agents.training.bars.links_held`.
+        The result of `agents.training.rollout.evaluate`, and the same for the action 0 under ``action_0``.
 
     Raises:
         InputError: the policy is missing or cannot be read, or there are no ranges to draw scenarios from.
     """
     if episodes < 1:
         raise InputError(f"held-out: --episodes: {episodes}: must be at least 1")
-    if links < 0:
-        raise InputError(f"held-out: --links: {links}: must be at least 0")
     settings = settings_of(folder, scenarios)
     policy_folder = folder if (folder / "policy.json").is_file() else folder / "policy"
     policy = leosim.Policy.load(str(policy_folder))
     if policy.spec != settings.spec:
         raise InputError(f"{policy_folder}: policy.json: agent: {policy.spec}, trained: {settings.spec}")
-    earned: Earned = {**evaluate_policy(policy, settings, episodes)}
-    if links:
-        earned |= links_held(policy, settings, links, first=JUDGING_LINK)
+    earned = evaluate_policy(policy, settings, episodes)
     return {**earned, "action_0": evaluate_action(0.0, settings, episodes)}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leogym.agents.training import policy_folder
-from leogym.agents.training.held_out import Rank, rank, rows
+from leogym.agents.training.held_out import rows
 from leogym.agents.training.run_folder import known_ranges, require_same
 from leogym.agents.training.settings import CONFIGS, read_config
 from leogym.common import json_text, output_folder
@@ -22,12 +22,6 @@ _OUT = re.compile(r"\s--out[ =]('[^']*'|[^\s\"]+)")
 """The output folder in a command: dropped, because it says nothing about the policy."""
 
 CURVES = ("progress", "evaluation")
-
-BY_REWARD = "the checkpoint of each seed, then the seed, that earned most on held-out scenarios"
-BY_LINKS = (
-    "the checkpoint of each seed, then the seed, that held all bars (agents/training/bars.py) on most "
-    "held-out links; of equals the one that earned most on held-out scenarios"
-)
 
 
 def ship(runs: Sequence[Path], folder: Path) -> Path:
@@ -52,8 +46,8 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
             raise InputError(f"{run}: config.yaml: differs from {runs[0]} in more than the seed")
     if len(set(seeds)) < len(seeds):
         raise InputError(f"{folder}: seeds: two runs have the same")
-    ranks = [_best(run) for run in runs]
-    chosen = runs[ranks.index(max(ranks))]
+    rewards = [_best(run) for run in runs]
+    chosen = runs[rewards.index(max(rewards))]
     described = chosen / "best/policy.json"
     written = json_text.parse(_OUT.sub("", described.read_text(encoding="utf-8")), str(described))
     description = _with_ranges(written, settings[0])
@@ -65,17 +59,12 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
     for run, seed in zip(runs, seeds, strict=True):
         for name in CURVES:
             shutil.copyfile(run / f"{name}.csv", folder / f"{name}-seed-{seed}.csv")
-    links = settings[0].get("held_out_links", 0)
-    names = [str(seed) for seed in seeds]
     choice: dict[str, Any] = {
-        "rule": BY_LINKS if links else BY_REWARD,
+        "rule": "the checkpoint of each seed, then the seed, that earned most on held-out scenarios",
         "episodes": settings[0]["held_out_episodes"],
         "seed": seeds[runs.index(chosen)],
-        "reward_by_seed": {name: reward for name, (_, reward) in zip(names, ranks, strict=True)},
+        "reward_by_seed": {str(seed): reward for seed, reward in zip(seeds, rewards, strict=True)},
     }
-    if links:
-        held = {name: held for name, (held, _) in zip(names, ranks, strict=True)}
-        choice |= {"links": links, "links_held_by_seed": held}
     write_atomically(folder / "choice.json", (json.dumps(choice, indent=2) + "\n").encode())
     return chosen
 
@@ -91,15 +80,15 @@ def _with_ranges(description: dict[str, Any], settings: dict[str, Any]) -> dict[
     return {**entries, **ranges, **provenance}
 
 
-def _best(run: Path) -> Rank:
+def _best(run: Path) -> float:
     try:
-        ranks = [rank(row) for row in rows(run)]
+        rewards = [float(row["reward"]) for row in rows(run)]
     except (OSError, KeyError, ValueError):
-        ranks = []
-    if not ranks or not (run / "best/policy.onnx").is_file():
+        rewards = []
+    if not rewards or not (run / "best/policy.onnx").is_file():
         path = run / "evaluation.csv"
         raise InputError(f"{path}: no policy of this run was evaluated; train with held_out_episodes")
     for name in (*(f"{name}.csv" for name in CURVES), "config.yaml"):
         require_same(run, name)
     policy_folder.require_whole(run / "best")
-    return max(ranks)
+    return max(rewards)

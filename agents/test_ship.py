@@ -4,7 +4,7 @@ import pytest
 
 from leogym.agents import ship as shipping
 from leogym.agents.__main__ import run
-from leogym.agents.ship import BY_LINKS, ship
+from leogym.agents.ship import ship
 from leogym.common.errors import InputError
 
 
@@ -41,19 +41,6 @@ def test_the_seed_that_earned_most_ships_with_the_curves_of_all(tmp_path, capsys
     }
     curves = {path.name for path in out.glob("*.csv")}
     assert curves == {f"{name}-seed-{seed}.csv" for name in ("progress", "evaluation") for seed in (1, 2, 3)}
-
-
-def test_links_held_go_before_rewards(tmp_path):
-    runs = [trained(tmp_path / f"run-{seed}", seed, [], held_out_links=9) for seed in (1, 2, 3)]
-    for folder, rows in zip(runs, (["-0.1,5"], ["-0.5,7", "-0.4,7", "-0.1,6"], ["-0.5,7"]), strict=True):
-        lines = [f"{step},{row}" for step, row in enumerate(rows)]
-        (folder / "evaluation.csv").write_text("\n".join(["steps,reward,links_held", *lines]) + "\n")
-    assert ship(runs, tmp_path / "trained") == runs[1]
-    choice = json.loads((tmp_path / "trained/choice.json").read_text())
-    assert choice["rule"] == BY_LINKS
-    assert choice["links"] == 9
-    assert choice["links_held_by_seed"] == {"1": 5, "2": 7, "3": 7}
-    assert choice["reward_by_seed"] == {"1": -0.1, "2": -0.4, "3": -0.5}
 
 
 def test_where_a_run_was_written_does_not_travel_and_the_rest_of_its_command_does(tmp_path):

@@ -5,6 +5,7 @@ import pytest
 import yaml
 
 from leogym.agents import train_cli
+from leogym.agents.training.settings import TrainSettings
 from leogym.common.errors import InputError
 from tests.support import one_link
 
@@ -146,7 +147,7 @@ def test_an_agent_without_a_policy_cannot_be_evaluated_and_says_so_before_it_tra
 
 def test_every_shipped_configuration_is_valid():
     shipped = sorted(train_cli.CONFIGS.glob("*.yaml"))
-    assert {"astraea", "astraea-leo", "astraea-minutes", "aurora", "orca", "ppo"} <= {
+    assert {"astraea", "astraea-published", "astraea-real", "aurora", "orca", "ppo"} <= {
         path.stem for path in shipped
     }
     for path in shipped:
@@ -157,8 +158,29 @@ def test_every_shipped_configuration_is_valid():
         assert settings.steps or settings.minutes
 
 
-def test_the_published_configuration_is_the_defaults():
+def test_a_run_says_first_how_long_it_takes_where_that_was_measured():
+    settings = TrainSettings(agent="astraea", steps=900, steps_per_minute=30.0, useful_steps=450)
+    assert train_cli.duration_line(settings) == (
+        "training takes about 30 min on two idle cores; the first useful policy is there after about 15 min"
+    )
+    timed = settings.model_copy(update={"steps": None, "minutes": 5.0, "useful_steps": None})
+    assert train_cli.duration_line(timed) == "training takes about 5 min on two idle cores"
+    assert train_cli.duration_line(TrainSettings(agent="astraea", steps=900)) is None
+
+
+def test_astraea_as_typed_says_how_long_it_takes():
     flags = train_cli.parser().parse_args(["--agent", "astraea"])
+    settings = train_cli.fresh(train_cli.registry.get("astraea"), flags)
+    assert settings.steps is not None
+    assert settings.steps_per_minute is not None
+    assert settings.useful_steps is not None
+    assert settings.steps / settings.steps_per_minute <= 180
+    assert settings.useful_steps / settings.steps_per_minute <= 15
+
+
+def test_the_published_configuration_is_the_defaults():
+    published = str(train_cli.CONFIGS / "astraea-published.yaml")
+    flags = train_cli.parser().parse_args(["--agent", "astraea", "--config", published])
     settings = train_cli.fresh(train_cli.registry.get("astraea"), flags)
     # Evaluation does not change training.
     assert settings.model_dump(exclude_defaults=True).keys() - {"held_out_episodes"} <= {"agent", "steps"}

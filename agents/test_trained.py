@@ -6,12 +6,9 @@ import leosim
 import pytest
 
 from leogym.agents.judging import held_out
-from leogym.agents.training import policy_folder
+from leogym.agents.training import policy_folder, rollout
+from leogym.agents.training.settings import TrainSettings
 from leogym.common.errors import InputError
-from leogym.configs import suite
-from leogym.evaluation.runs import plan, schemes
-from leogym.evaluation.runs.backends import Inputs, Simulator
-from leogym.results.metrics import run_metrics, shared_window_s
 
 TRAINED = sorted(Path(__file__).parent.glob("trained/*"))
 
@@ -21,7 +18,7 @@ def test_astraea_aurora_orbit_orca_and_sage_come_trained():
     assert all(policy_folder.is_whole(folder / "policy") for folder in TRAINED)
 
 
-# Sage has its own tests; Astraea is tested on fairness, below.
+# Sage has its own tests; Astraea is tested on LEO paths, below.
 @pytest.mark.parametrize("name", ["aurora", "orca"])
 def test_a_trained_policy_has_earned_more_than_the_action_0_where_nothing_was_chosen(name):
     folder = Path(__file__).parent / "trained" / name
@@ -35,29 +32,13 @@ def test_a_trained_policy_has_earned_more_than_the_action_0_where_nothing_was_ch
     assert earned["loss_rate"] <= {"aurora": 0.2, "orca": 0.02}[name]
 
 
-@pytest.mark.parametrize(("name", "cell"), [("intra-rtt", "60 ms"), ("inter-rtt", "60 ms, 1.0 BDP")])
-def test_two_flows_of_trained_astraea_fill_a_link_and_share_it(name, cell):
-    policy = schemes.load_policy(Path(__file__).parent / "trained/astraea")
-    contestants = schemes.Contestants(["astraea"], {"astraea": policy})
-    runs = plan.expand(
-        suite.load(name),
-        contestants,
-        {},
-        backend="simulator",
-        backend_schemes=Simulator.schemes(),
-        base_seed=1,
-        repeats=1,
-        version="",
-    )
-    (run,) = [run for run in runs if run.scenario.name == cell]
-    engine = Simulator(Inputs({}, {"astraea": policy.files}))
-    measured = engine.run(run.scenario.to_json(), run.interval_ms)
-    metrics = run_metrics(measured, run.scenario, shared_window_s(measured.flows, run.fairness_last_s))
-    assert metrics["goodput_ratio"] is not None
-    assert metrics["utilization"] is not None
-    assert metrics["goodput_ratio"] >= 0.8
-    assert metrics["utilization"] >= 0.9
-    assert all(flow["delay_inflation"] <= 1.3 for flow in measured.flows)
+def test_trained_astraea_has_more_power_than_reno_on_leo_paths():
+    ranges = {"sampler": "leo", "flows": 1, "duration_s": 60.0}
+    settings = TrainSettings(agent="astraea", scenarios=ranges, interval_ms=20.0)
+    policy = leosim.Policy.load(str(Path(__file__).parent / "trained/astraea/policy"))
+    earned = rollout.evaluate_policy(policy, settings, 6)
+    assert earned["power"] > rollout.evaluate_scheme("reno", settings, 6)["power"]
+    assert earned["loss_rate"] < 0.05
 
 
 def test_a_folder_without_a_run_is_named(tmp_path):

@@ -101,6 +101,8 @@ def run(arguments: list[str]) -> int:
         raise InputError(f"settings: held_out_episodes: {scheme.name} exports no policy: leave it out")
     trainer = scheme.trainer(settings.engine)
     provenance = describe(settings.model_dump(mode="json"), settings.seed, trace_hashes(settings))
+    if line := duration_line(settings):
+        print(line, flush=True)
     with lock.held(out), Signals() as stop:
         if flags.resume and not RunFolder(out, {}).kept_checkpoints():
             print(f"{out}: has no checkpoint yet: the run begins again with its settings", file=sys.stderr)
@@ -127,6 +129,18 @@ def run(arguments: list[str]) -> int:
         else f"checkpoints: {folder.checkpoints} ({scheme.name} exports no policy)"
     )
     return 0
+
+
+def duration_line(settings: TrainSettings) -> str | None:
+    """Return the line about how long a run of ``settings`` will take, None where that was not measured."""
+    if settings.steps_per_minute is None:
+        return None
+    minutes = settings.minutes or (settings.steps or 0) / settings.steps_per_minute
+    parts = [f"training takes about {minutes:.0f} min on two idle cores"]
+    if settings.useful_steps is not None:
+        useful = settings.useful_steps / settings.steps_per_minute
+        parts.append(f"the first useful policy is there after about {useful:.0f} min")
+    return "; ".join(parts)
 
 
 def minutes_are_over(settings: TrainSettings, folder: RunFolder) -> bool:

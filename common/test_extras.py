@@ -90,9 +90,6 @@ USES = {
     ),
     "agents import orca": Use(leogym("agents import orca x"), "agents import orca", "ONNX", "train"),
     "agents import sage": Use(leogym("agents import sage x"), "agents import sage", "PyTorch", "train"),
-    "agents bench-learning": Use(
-        leogym("agents bench-learning"), "agents bench-learning", "PyTorch", "train"
-    ),
     "agents search": Use(leogym("agents search x.yaml"), "agents search", "ONNX", "train"),
     "rain": Use("import leogym.traces.capacity.rain", "rain", "ITU-Rpy", "weather"),
     "leogym.envs.sb3": Use("import leogym.envs.sb3", "leogym.envs.sb3", "Stable-Baselines3", "sb3"),

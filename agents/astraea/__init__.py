@@ -5,13 +5,20 @@ bottleneck's global state. `leosim` computes observation, action, global state a
 
 Known faults of published implementations, and their fixes here:
 
+- *Too few updates.* 20 critic updates in 5 s and one of the actor teach nothing in millions of intervals, as
+  an action of 2.5 % matters far less than the critics' errors. `astraea.yaml` has an update per interval,
+  random actions that last, n-step returns and critics with layer norm.
+- *Too little exploration at the end.* Once nine actions of ten are the actor's own, critics cannot tell an
+  action from the state in which it is taken, and the policy drifts. `astraea.yaml` keeps 40 % random actions.
+- *A joint reward hides a flow's own actions.* On a full link, the flows' sum does not change when one of them
+  yields: shares stay unequal, and beside Cubic the flow starves. `astraea.yaml` has a reward per flow.
 - *The exploration schedule ends too soon.* With n flows, a shared counter of decisions ends the schedule n
   times as fast. Here the schedule counts monitor intervals (`exploration`).
 - *tanh saturates.* With an actor learning rate of 1e-3, every action is ±1, without a gradient, before the
-  critics have learned. The rate is 5e-5 as released; ``action_saturated`` in progress.csv has the share.
+  critics have learned. ``action_saturated`` in progress.csv has the share.
 - *The actor follows untrained critics.* Where an action scales the window, initial actions far from 0 flood
   or starve the path and fill the replay buffer with that: a small ``output_scale`` begins near 0, and
-  ``actor_starts`` waits for the critics (`orca-minutes.yaml`).
+  ``actor_starts`` waits for the critics.
 - *Wrong delay baseline.* A latency term relative to the one-way delay is positive without any queue, which
   makes starving optimal. `leosim` uses the round-trip propagation delay.
 - *Slow paths flood the replay buffer.* With episodes in wall time, those on slow links end sooner and fill
@@ -26,8 +33,8 @@ SCHEME = Scheme(
     summary="Astraea (EuroSys 2024): parameter-shared TD3 with centralised twin critics",
     settings=AstraeaSettings,
     trainers={"native": "leogym.agents.astraea.train:train"},
-    departures="Trained here, not Astraea's own weights: the actor first imitates a sawtooth rule of ours "
-    "that empties the queue, and then learns by multi-agent TD3 near that rule; observations are "
-    "whitened; each flow has its own reward; critics use layer normalisation; returns span 10 "
-    "intervals; the policy was chosen on links where all bars hold.",
+    departures="Trained here, not Astraea's own weights: on LEO paths and beside Cubic and BBRv3 as well as "
+    "on the published links, every 20 ms; each flow has its own reward, its distance from an equal share; "
+    "the critics are updated every interval and the actor every second one; returns span 10 intervals, and "
+    "random actions 8; critics use layer normalisation; the policy is an average of the actor's weights.",
 )

@@ -2,13 +2,11 @@
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-
-from leogym.agents.astraea.whitening import Whitening
 
 HIDDEN = (256, 128, 64)
 NEGATIVE_SLOPE = 0.2
@@ -18,7 +16,7 @@ BATCH_NORM_EPSILON = 1e-3
 class Actor(nn.Module):
     """Maps a flow's observation to its action: 50-256-128-64-1, batch norm and leaky ReLU, tanh at the end.
 
-    Observations are whitened first if `whiten` was called. Batch norm has no scale: the next layer learns it.
+    Batch norm has no scale: the next layer learns it.
     ``momentum`` is the share of a batch in its running statistics. ``output_scale`` multiplies the last
     layer's initial weights, and so, roughly, the initial actions.
     """
@@ -33,7 +31,6 @@ class Actor(nn.Module):
     ) -> None:
         super().__init__()
         widths = (observation_dim, *hidden)
-        self.whitening = Whitening(observation_dim)
         self.dense = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
         self.norm = nn.ModuleList(
             nn.BatchNorm1d(width, eps=BATCH_NORM_EPSILON, momentum=momentum) for width in hidden
@@ -49,21 +46,9 @@ class Actor(nn.Module):
         with torch.no_grad():
             self.last.weight.mul_(output_scale)
 
-    def whiten(self, observations: Tensor) -> None:
-        """Fit the whitening to ``observations`` (n, observation_dim) without changing the actor's actions."""
-        first = self.dense[0]
-        assert isinstance(first, nn.Linear)
-        weight, bias = self.whitening.folded(first.weight, first.bias)
-        self.whitening.fit(observations)
-        with torch.no_grad():
-            for ours, unfolded in zip(
-                (first.weight, first.bias), self.whitening.unfolded(weight, bias), strict=True
-            ):
-                ours.copy_(unfolded)
-
     def before_tanh(self, observation: Tensor) -> Tensor:
         """Map observations (n, observation_dim) to unbounded outputs (n, action_dim)."""
-        x = self.whitening(observation)
+        x = observation
         for dense, norm in zip(self.dense, self.norm, strict=True):
             x = functional.leaky_relu(norm(dense(x)), NEGATIVE_SLOPE)
         return self.last(x)
@@ -73,7 +58,7 @@ class Actor(nn.Module):
         return torch.tanh(self.before_tanh(observation))
 
     def folded(self) -> list[tuple[Tensor, Tensor]]:
-        """Return (weight, bias) of each layer with whitening and batch norm's statistics folded in."""
+        """Return (weight, bias) of each layer with batch norm's statistics folded in."""
         layers = []
         for dense, norm in zip(self.dense, self.norm, strict=True):
             assert isinstance(dense, nn.Linear)
@@ -84,15 +69,15 @@ class Actor(nn.Module):
             layers.append(
                 (dense.weight * scale[:, None], (dense.bias - norm.running_mean) * scale + norm.bias)
             )
-        layers[0] = self.whitening.folded(*layers[0])
         return [(w.detach(), b.detach()) for w, b in [*layers, (self.last.weight, self.last.bias)]]
 
 
-class Critic(nn.Module):
-    """Values an action: local observation and global state (62) -256-[+action]-128-64-1.
+class TwinCritics(nn.Module):
+    """Two critics without shared weights: local observation and global state (62) -256-[+action]-128-64-1.
 
-    ``layer_norm`` normalises hidden layers before their activation, without a scale (Ba, Kiros and Hinton,
-    2016). Values then stay bounded far from the training data. ``global_dim`` is 0 without a global state.
+    Weights are stacked, (2, in, out), so that one product serves both. ``layer_norm`` normalises hidden
+    layers before their activation, without a scale (Ba, Kiros and Hinton, 2016). Values then stay bounded far
+    from the training data. ``global_dim`` is 0 without a global state.
     """
 
     def __init__(
@@ -111,31 +96,30 @@ class Critic(nn.Module):
         self.biases = nn.ParameterList()
         for fan_in, fan_out in zip(inputs, (*hidden, 1), strict=True):
             bound = math.sqrt(6 / (fan_in + fan_out))  # Glorot and Bengio (2010)
-            self.weights.append(nn.Parameter(torch.empty(fan_in, fan_out).uniform_(-bound, bound)))
-            self.biases.append(nn.Parameter(torch.zeros(1, fan_out)))
+            self.weights.append(nn.Parameter(torch.empty(2, fan_in, fan_out).uniform_(-bound, bound)))
+            self.biases.append(nn.Parameter(torch.zeros(2, 1, fan_out)))
 
     def forward(self, state: Tensor, action: Tensor) -> Tensor:
-        """Map states (n, observation_dim + global_dim) and actions (n, action_dim) to values (n,)."""
-        x = state
-        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+        """Map states (n, observation_dim + global_dim) and actions (n, action_dim) to values (2, n)."""
+        return self._values(state, action, list(self.weights), list(self.biases))
+
+    def first(self, state: Tensor, action: Tensor) -> Tensor:
+        """Map states and actions to the first critic's values (n,); only the action has a gradient."""
+        weights = [weight.detach()[:1] for weight in self.weights]
+        biases = [bias.detach()[:1] for bias in self.biases]
+        return self._values(state, action, weights, biases)[0]
+
+    def _values(self, state: Tensor, action: Tensor, weights: list[Tensor], biases: list[Tensor]) -> Tensor:
+        critics = len(weights[0])
+        x = state.expand(critics, -1, -1)
+        for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
             if layer:
                 if self._layer_norm:
                     x = functional.layer_norm(x, x.shape[-1:])
                 x = functional.leaky_relu(x, NEGATIVE_SLOPE)
             if layer == 1:
-                # Two products: only the action's needs a gradient when the actor learns.
-                weight, of_action = weight.split([x.shape[1], action.shape[1]])
-                bias = torch.addmm(bias, action, of_action)
-            x = torch.addmm(bias, x, weight)
+                # Two products, so that nothing joins the action to the wide layer.
+                weight, of_action = weight.split([x.shape[2], action.shape[1]], dim=1)
+                bias = torch.baddbmm(bias, action.expand(critics, -1, -1), of_action)
+            x = torch.baddbmm(bias, x, weight)
         return x.squeeze(-1)
-
-
-class TwinCritics(nn.ModuleList):
-    """Two critics without shared weights, so two threads can update them."""
-
-    def __init__(self, make: Callable[[], Critic]) -> None:
-        super().__init__(make() for _ in range(2))
-
-    def forward(self, state: Tensor, action: Tensor) -> Tensor:
-        """Map states (n, observation_dim + global_dim) and actions (n, action_dim) to values (2, n)."""
-        return torch.stack([critic(state, action) for critic in self])

@@ -21,11 +21,6 @@ from leogym.agents.astraea.replay import Transitions
 from leogym.agents.astraea.td3 import Td3, act
 
 
-def one_thread(name: str) -> ThreadPoolExecutor:
-    """Return an executor of one thread in which torch uses one thread (torch sets this per thread)."""
-    return ThreadPoolExecutor(1, name, initializer=torch.set_num_threads, initargs=(1,))
-
-
 @dataclass(frozen=True)
 class Round:
     """The result of a round."""
@@ -40,7 +35,8 @@ class Rounds:
 
     def __init__(self, learner: Td3) -> None:
         self._learner = learner
-        self._thread = one_thread("learner")
+        # Torch sets its number of threads per thread.
+        self._thread = ThreadPoolExecutor(1, "learner", initializer=torch.set_num_threads, initargs=(1,))
         self._adopted = Round(_frozen(learner.actor), learner.updates, [])
         self._spare = _frozen(learner.actor)
         self._last: Future[Round] | None = None

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from leogym.agents.training.settings import Count, Fraction, Simulations, Size, TrainSettings, Width
+from leogym.agents.training.settings import Count, Fraction, Size, TrainSettings, Width
 from leogym.common.strict import NonNegative, Positive, Range
 
 
@@ -53,25 +53,6 @@ class AstraeaSettings(TrainSettings):
     action_penalty: NonNegative = 0.0
     """Weight of the actor's squared pre-tanh output in its loss; ours, 0 as published."""
 
-    lessons: Annotated[int, Range(ge=0, le=1_000_000)] = 0
-    """Lessons before training, in which the actor imitates the rule `sawtooth`, see `imitation`; ours, 0 as
-    published."""
-    lesson_envs: Simulations | None = None
-    """Simulations in lessons (default: ``num_envs``): a rule for all links takes many links to learn."""
-    lesson_intervals: Count = 4_000
-    """Intervals of every simulation per lesson."""
-    lesson_updates: Count = 4_000
-    """Updates of the actor per lesson."""
-    lesson_batch: Size = 512
-    lesson_learning_rate: Positive = 1e-3
-    """Initial rate; it falls linearly to 0 over all lessons."""
-    teacher_weight: NonNegative = 0.0
-    """Weight, in the actor's loss, of the squared distance from the rule's action (Schmitt et al.,
-    "Kickstarting deep reinforcement learning", 2018); ours, 0 as published."""
-    keep_norm: bool = False
-    """Whether the actor's batch norm keeps its statistics from the lessons or ``start_from``. Statistics that
-    follow the replay buffer shift the thresholds that the actor learned from the rule; ours, off as
-    published."""
     policy_average: Fraction = 0.0
     """Share of its weights that the exported policy, an average over the actor's updates, keeps at each
     update (Polyak and Juditsky, 1992). Ours, 0 (the actor itself) as published."""

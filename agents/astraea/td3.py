@@ -2,9 +2,7 @@
 
 import copy
 import itertools
-from collections.abc import Callable
-from concurrent.futures import Executor
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,12 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from leogym.agents.astraea import sawtooth
-from leogym.agents.astraea.actor_critic import Actor, Critic, TwinCritics
+from leogym.agents.astraea.actor_critic import Actor, TwinCritics
 from leogym.agents.astraea.replay import Transitions
 from leogym.agents.astraea.settings import AstraeaSettings
-
-Result = TypeVar("Result")
 
 
 class Td3:
@@ -25,7 +20,6 @@ class Td3:
 
     All flows share the actor, which sees the flow's own observation; the critics also see the global state
     (centralised training, decentralised execution). ``seed`` determines initial weights and target noise.
-    ``helper`` is a thread that updates the second critic in parallel; results are the same without it.
     """
 
     def __init__(
@@ -35,13 +29,9 @@ class Td3:
         global_dim: int,
         action_dim: int,
         seed: int,
-        helper: Executor | None = None,
     ) -> None:
         self._settings = settings
-        self._helper = helper
         self._observation_dim = observation_dim
-        if settings.teacher_weight:
-            sawtooth.check(observation_dim, settings.spec)
         # Layers draw their initial weights from torch's global generator, which is restored afterwards.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -53,29 +43,18 @@ class Td3:
                 settings.output_scale,
             )
             shape = (observation_dim, global_dim, action_dim, settings.hidden)
-            self.critics = TwinCritics(lambda: Critic(*shape, settings.critic_layer_norm))
+            self.critics = TwinCritics(*shape, settings.critic_layer_norm)
         self.target_actor = copy.deepcopy(self.actor).requires_grad_(False).eval()
         self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
         self.policy = copy.deepcopy(self.actor).requires_grad_(False).eval()
         """The exported actor, see `AstraeaSettings.policy_average`."""
         trained = [parameter for parameter in self.actor.parameters() if parameter.requires_grad]
         self._actor_optimiser = _adam(trained, settings.actor_learning_rate)
-        self._critic_optimisers = [
-            _adam(list(critic.parameters()), settings.critic_learning_rate) for critic in self.critics
-        ]
+        self._critic_optimiser = _adam(list(self.critics.parameters()), settings.critic_learning_rate)
         self._actor_numbers = [numbers(actor) for actor in (self.actor, self.target_actor, self.policy)]
-        self._critic_numbers = [
-            (numbers(target), numbers(critic))
-            for target, critic in zip(self.target_critics, self.critics, strict=True)
-        ]
+        self._critic_numbers = numbers(self.target_critics), numbers(self.critics)
         self._noise = torch.Generator().manual_seed(seed)
         self.updates = 0  # critic updates so far
-
-    def begin_with_actor(self) -> None:
-        """Copy the actor, which has learned in lessons, to the target and the exported policy."""
-        actor, target_actor, policy = self._actor_numbers
-        follow(target_actor, actor, 1.0)
-        follow(policy, actor, 1.0)
 
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Map observations (n, observation_dim) to the actor's actions (n, action_dim)."""
@@ -94,25 +73,16 @@ class Td3:
         settings = self._settings
         target = self._target(batch)
         decay = settings.critic_decay ** (self.updates / settings.critic_decay_updates)
+        self._critic_optimiser.param_groups[0]["lr"] = settings.critic_learning_rate * decay
+        values = self.critics(batch.state, batch.action)
+        loss = functional.huber_loss(values, target.expand_as(values), reduction="sum") / len(target)
+        self._critic_optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        self._critic_optimiser.step()
+        measured = {"critic_loss": loss.item()}
         self.updates += 1
-        due = self.updates % settings.policy_delay == 0
-
-        def learn(critic: int) -> float:
-            optimiser = self._critic_optimisers[critic]
-            optimiser.param_groups[0]["lr"] = settings.critic_learning_rate * decay
-            loss = functional.huber_loss(self.critics[critic](batch.state, batch.action), target)
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()
-            optimiser.step()
-            if due:
-                slow, fast = self._critic_numbers[critic]
-                follow(slow, fast, settings.tau)
-            return loss.item()
-
-        # The actor learns from the first critic alone, so it need not wait for the second.
-        second = self._beside(lambda: learn(1))
-        measured = {"critic_loss": learn(0)}
-        if due:
+        if self.updates % settings.policy_delay == 0:
+            follow(*self._critic_numbers, settings.tau)
             if self.updates > settings.actor_starts:
                 measured["value"] = self._update_actor(batch)
             actor, target_actor, policy = self._actor_numbers
@@ -120,7 +90,6 @@ class Td3:
             # The first updates weigh more, or the average would keep the untrained actor for long.
             share = min(settings.policy_average, 1 - 1 / (1 + self.updates / settings.policy_delay / 5))
             follow(policy, actor, 1 - share)
-        measured["critic_loss"] += second()
         return measured
 
     def _target(self, batch: Transitions) -> Tensor:
@@ -131,37 +100,18 @@ class Td3:
             noise = torch.randn(proposed.shape, generator=self._noise) * settings.target_noise
             noise = noise.clamp_(-settings.target_noise_clip, settings.target_noise_clip)
             smoothed = (proposed + noise).clamp_(-1, 1)
-
-        def foresee(critic: int) -> Tensor:
-            with torch.no_grad():  # torch sets this per thread
-                return self.target_critics[critic](batch.next_state, smoothed)
-
-        second = self._beside(lambda: foresee(1))
-        # Clipped double Q-learning: the lower value, against overestimation.
-        value = torch.minimum(foresee(0), second())
-        return batch.reward + settings.gamma**settings.return_steps * value
+            # Clipped double Q-learning: the lower value, against overestimation.
+            value = self.target_critics(batch.next_state, smoothed).amin(0)
+            return batch.reward + settings.gamma**settings.return_steps * value
 
     def _update_actor(self, batch: Transitions) -> float:
-        self.actor.train(not self._settings.keep_norm)
-        raw = self.actor.before_tanh(batch.state[:, : self._observation_dim])
-        self.critics[0].requires_grad_(False)
-        value = self.critics[0](batch.state, torch.tanh(raw)).mean()
-        self.critics[0].requires_grad_(True)
+        raw = self.actor.train().before_tanh(batch.state[:, : self._observation_dim])
+        value = self.critics.first(batch.state, torch.tanh(raw)).mean()
         loss = -value + self._settings.action_penalty * raw.square().mean()
-        if self._settings.teacher_weight:
-            taught = sawtooth.action(batch.state[:, : self._observation_dim])
-            loss = loss + self._settings.teacher_weight * (torch.tanh(raw) - taught).square().mean()
         self._actor_optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self._actor_optimiser.step()
         return value.item()
-
-    def _beside(self, work: Callable[[], Result]) -> Callable[[], Result]:
-        """Start ``work`` in the helper, or run it now without one; return a getter of its result."""
-        if self._helper is not None:
-            return self._helper.submit(work).result
-        result = work()
-        return lambda: result
 
     def state(self) -> dict[str, Any]:
         """Return the state for `restore`, in types that `torch.save` accepts."""
@@ -172,7 +122,7 @@ class Td3:
             "target_critics": self.target_critics.state_dict(),
             "policy": self.policy.state_dict(),
             "actor_optimiser": self._actor_optimiser.state_dict(),
-            "critic_optimisers": [optimiser.state_dict() for optimiser in self._critic_optimisers],
+            "critic_optimiser": self._critic_optimiser.state_dict(),
             "noise": self._noise.get_state(),
             "updates": self.updates,
         }
@@ -188,8 +138,7 @@ class Td3:
         self.critics.load_state_dict(state["critics"])
         self.target_critics.load_state_dict(state["target_critics"])
         _restore(self._actor_optimiser, state["actor_optimiser"])
-        for optimiser, saved in zip(self._critic_optimisers, state["critic_optimisers"], strict=True):
-            _restore(optimiser, saved)
+        _restore(self._critic_optimiser, state["critic_optimiser"])
         self._noise.set_state(state["noise"])
         self.updates = state["updates"]
 

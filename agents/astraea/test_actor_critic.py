@@ -3,7 +3,7 @@ import onnxruntime
 import pytest
 import torch
 
-from leogym.agents.astraea.actor_critic import NEGATIVE_SLOPE, Actor, Critic, TwinCritics
+from leogym.agents.astraea.actor_critic import NEGATIVE_SLOPE, Actor, TwinCritics
 from leogym.agents.training.onnx_export import perceptron
 
 
@@ -59,18 +59,47 @@ def test_an_action_does_not_depend_on_the_other_flows_of_its_batch(actor):
 
 def test_the_critics_have_the_published_shape_and_are_independent():
     torch.manual_seed(1)
-    critics = TwinCritics(lambda: Critic(50, 12, 1))
+    critics = TwinCritics(50, 12, 1)
     one = 62 * 256 + 256 + 257 * 128 + 128 + 128 * 64 + 64 + 64 + 1
     assert sum(p.numel() for p in critics.parameters()) == 2 * one
     first, second = critics(torch.randn(8, 62), torch.rand(8, 1))
     assert not torch.allclose(first, second)
     first.sum().backward()
-    assert all(torch.all(p.grad == 0) for p in critics[1].parameters() if p.grad is not None)
+    assert all(p.grad is not None and torch.all(p.grad[1] == 0) for p in critics.parameters())
+
+
+@pytest.mark.parametrize("layer_norm", [False, True])
+def test_the_critics_are_the_perceptrons_of_their_weights(layer_norm):
+    torch.manual_seed(1)
+    critics = TwinCritics(50, 12, 1, layer_norm=layer_norm)
+    state, action = torch.randn(8, 62), torch.rand(8, 1)
+    values = critics(state, action)
+    for critic in range(2):
+        x = state
+        for layer, (weight, bias) in enumerate(zip(critics.weights, critics.biases, strict=True)):
+            if layer and layer_norm:
+                x = torch.nn.functional.layer_norm(x, x.shape[-1:])
+            x = torch.nn.functional.leaky_relu(x, NEGATIVE_SLOPE) if layer else x
+            x = torch.cat([x, action], dim=1) if layer == 1 else x
+            x = x @ weight[critic] + bias[critic]
+        torch.testing.assert_close(values[critic], x.squeeze(-1))
+
+
+def test_the_first_critic_alone_has_a_gradient_for_the_action_only():
+    torch.manual_seed(1)
+    critics = TwinCritics(50, 12, 1)
+    state, action = torch.randn(8, 62), torch.rand(8, 1, requires_grad=True)
+    first = critics.first(state, action)
+    torch.testing.assert_close(first, critics(state, action)[0])
+    first.sum().backward()
+    assert action.grad is not None
+    assert torch.all(action.grad != 0)
+    assert all(p.grad is None for p in critics.parameters())
 
 
 def test_the_critics_see_the_action():
     torch.manual_seed(1)
-    critics = TwinCritics(lambda: Critic(50, 12, 1))
+    critics = TwinCritics(50, 12, 1)
     state = torch.randn(1, 62)
     values = critics(state.expand(2, -1), torch.tensor([[-1.0], [1.0]]))
     assert torch.all(values[:, 0] != values[:, 1])
@@ -79,8 +108,7 @@ def test_the_critics_see_the_action():
 def test_normalised_critics_do_not_extrapolate_beyond_what_their_last_layer_can_say():
     torch.manual_seed(1)
     state, action = torch.randn(200, 62), torch.rand(200, 1) * 2 - 1
-    plain = TwinCritics(lambda: Critic(50, 12, 1))
-    normalised = TwinCritics(lambda: Critic(50, 12, 1, layer_norm=True))
+    plain, normalised = TwinCritics(50, 12, 1), TwinCritics(50, 12, 1, layer_norm=True)
     with torch.no_grad():
         assert plain(1e3 * state, action).abs().max() > 100 * plain(state, action).abs().max()
         assert normalised(1e3 * state, action).abs().max() < 2 * normalised(state, action).abs().max()

@@ -255,6 +255,6 @@ def test_make_train_counts_steps_unless_minutes_are_asked_for():
 
     assert "--minutes" not in command()
     assert "--minutes 7 " in command("MINUTES=7")
-    preset = read_config(CONFIGS / "astraea-minutes.yaml")
+    preset = read_config(CONFIGS / "astraea.yaml")
     assert preset["steps"] > 0
     assert "minutes" not in preset

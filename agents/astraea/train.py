@@ -10,14 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from leogym.agents.astraea import sawtooth
 from leogym.agents.astraea.actor_export import export
 from leogym.agents.astraea.exploration import Exploration
-from leogym.agents.astraea.imitation import imitate
 from leogym.agents.astraea.meters import Meters
 from leogym.agents.astraea.n_step import Returns, Step
 from leogym.agents.astraea.replay import ReplayBuffer
-from leogym.agents.astraea.rounds import Rounds, one_thread
+from leogym.agents.astraea.rounds import Rounds
 from leogym.agents.astraea.settings import AstraeaSettings
 from leogym.agents.astraea.td3 import Td3
 from leogym.agents.training import torch_file
@@ -47,9 +45,7 @@ class Training:
         batch = self.simulations.batch
         self._global_dim = batch.global_dim if settings.centralised else 0
         dims = (batch.observation_dim, self._global_dim, batch.action_dim)
-        # The number of threads does not change the results.
-        self._helper = one_thread("second-critic") if settings.workers > 1 else None
-        self.learner = Td3(settings, *dims, seed=settings.seed, helper=self._helper)
+        self.learner = Td3(settings, *dims, seed=settings.seed)
         self.rounds = Rounds(self.learner)
         self.exploration = Exploration(settings, self.simulations.action_shape, settings.seed)
         self.replay = ReplayBuffer(
@@ -67,8 +63,6 @@ class Training:
     def close(self) -> None:
         """End the threads and the simulations."""
         self.rounds.close()
-        if self._helper is not None:
-            self._helper.shutdown()
         self.simulations.close()
 
     def interval(self) -> None:
@@ -202,9 +196,6 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
         if settings.start_from is not None:
             training.learner.restore(read_latest(Path(settings.start_from))["learner"])
             training.learner.updates = 0  # settings such as actor_starts count this run's updates
-        if settings.lessons:
-            imitate(training.learner.actor, sawtooth.action, settings, _print_lesson)
-            training.learner.begin_with_actor()
         training.start()
     else:
         wall_s = training.load(latest, chunks)
@@ -248,10 +239,6 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
                 **training.simulations.punctuality(),
             }
         )
-
-
-def _print_lesson(lesson: int, error: float) -> None:
-    print(f"lesson {lesson}: squared error {error:.4f}", flush=True)
 
 
 def _next(steps: int, every: int) -> int:

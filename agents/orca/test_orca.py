@@ -5,7 +5,7 @@ import leosim
 import numpy as np
 import pytest
 
-from leogym.agents.astraea.actor_critic import Actor, Critic, TwinCritics
+from leogym.agents.astraea.actor_critic import Actor, TwinCritics
 from leogym.agents.astraea.exploration import Exploration
 from leogym.agents.astraea.td3 import Td3
 from leogym.agents.orca.settings import OrcaSettings
@@ -66,7 +66,7 @@ def test_the_networks_have_the_released_shape():
     trained = sum(p.numel() for p in actor.parameters() if p.requires_grad)
     # Two dense layers with biases, a shift per batch norm, and the output.
     assert trained == (70 * 256 + 256 + 256) + (256 * 256 + 256 + 256) + 256 + 1
-    critics = TwinCritics(lambda: Critic(70, 0, 1, settings.hidden))
+    critics = TwinCritics(70, 0, 1, settings.hidden)
     assert sum(p.numel() for p in critics.parameters()) == 2 * (70 * 256 + 256 + 257 * 256 + 256 + 256 + 1)
 
 

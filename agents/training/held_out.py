@@ -1,15 +1,14 @@
 """Choose a run's best checkpoint on held-out scenarios, which training never draws.
 
-The best policy earned the highest reward or, with ``held_out_links``, held all bars on most links. It is best
-partly by chance, so `agents.training.rollout.JUDGING_EPISODE` starts other scenarios to evaluate it.
-Evaluation uses no random generator of training, so it does not change the run.
+The best policy earned the highest reward. It is best partly by chance, so
+`agents.training.rollout.JUDGING_EPISODE` starts other scenarios to evaluate it. Evaluation uses no random
+generator of training, so it does not change the run.
 """
 
 import csv
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import leosim
 
@@ -19,12 +18,8 @@ from leogym.common.errors import InputError
 
 FILE = "evaluation.csv"
 
-Rank = tuple[int, float]  # (links held, reward), compared in this order; 0 links without ``held_out_links``
-
-
-def rank(row: Mapping[str, Any]) -> Rank:
-    """Return the rank of a row of evaluation.csv."""
-    return int(row.get("links_held") or 0), float(row["reward"])
+REFERENCES = {"cubic": "Cubic", "bbr": "BBR"}
+"""Schemes that each evaluation is printed beside, and their names there."""
 
 
 class Chooser:
@@ -33,32 +28,34 @@ class Chooser:
     ``steps`` is the number of environment steps done before a resume.
 
     Attributes:
-        best: the rank of the best policy so far, None before the first.
+        best: the reward of the best policy so far, None before the first.
         steps: the checkpoints that were evaluated.
-        cubic: Cubic's metrics on the same episodes, which summary.json has as ``cubic_NAME``. Computing them
-            takes about as long as evaluating one policy.
+        references: metrics of `REFERENCES` on the same episodes, which summary.json has as ``cubic_NAME`` and
+            ``bbr_NAME``. Computing each takes about as long as evaluating one policy.
     """
 
     def __init__(self, settings: TrainSettings, run: RunFolder, steps: int) -> None:
         self._settings, self._run = settings, run
         run.restore_rows(steps, FILE)
-        self.best: Rank | None = None
+        self.best: float | None = None
         self.steps: list[int] = []
         self._best_steps: int | None = None
         try:
             for row in rows(run.path):
-                self._compare(rank(row), int(row["steps"]))
+                self._compare(float(row["reward"]), int(row["steps"]))
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{run.path / FILE}: damaged: {error}: restore it from a copy") from None
         from leogym.agents.training.rollout import CHOOSING_EPISODE, evaluate_scheme  # as in `consider`
 
-        self.cubic = evaluate_scheme("cubic", settings, settings.held_out_episodes, first=CHOOSING_EPISODE)
-        run.notes |= {f"cubic_{name}": value for name, value in self.cubic.items()}
+        self.references: dict[str, dict[str, float]] = {}
+        for scheme in REFERENCES:
+            measured = evaluate_scheme(scheme, settings, settings.held_out_episodes, first=CHOOSING_EPISODE)
+            self.references[scheme] = measured
+            run.notes |= {f"{scheme}_{name}": value for name, value in measured.items()}
 
     def consider(self, steps: int, wall_s: float) -> dict[str, float]:
         """Evaluate the last exported policy, keep it if it is the best, and return its metrics."""
-        from leogym.agents.training.bars import links_held  # here, because both draw scenarios
-        from leogym.agents.training.rollout import CHOOSING_EPISODE, evaluate_policy
+        from leogym.agents.training.rollout import CHOOSING_EPISODE, evaluate_policy  # draws scenarios
 
         if not (self._run.policy / "policy.onnx").exists():
             agent = self._settings.agent
@@ -66,12 +63,10 @@ class Chooser:
         policy = leosim.Policy.load(str(self._run.policy))
         episodes = self._settings.held_out_episodes
         earned = evaluate_policy(policy, self._settings, episodes, first=CHOOSING_EPISODE)
-        if links := self._settings.held_out_links:
-            earned |= links_held(policy, self._settings, links)
         row = {"steps": steps, "wall_s": round(wall_s, 3), **earned}
         self._run.append_progress(row, FILE)
         self._run.record_rows(FILE)
-        if self._compare(rank(row), steps):
+        if self._compare(earned["reward"], steps):
             self._run.keep_best(steps)
         return earned
 
@@ -82,16 +77,13 @@ class Chooser:
             return []
         return self._run.keep_best(best)
 
-    def _compare(self, candidate: Rank, steps: int) -> bool:
+    def _compare(self, reward: float, steps: int) -> bool:
         self.steps.append(steps)
-        better = self.best is None or candidate > self.best
+        better = self.best is None or reward > self.best
         if better:
-            self.best, self._best_steps = candidate, steps
-            held, reward = candidate
-            links = self._settings.held_out_links
-            best = {"reward": reward, "steps": steps, **({"links_held": held} if links else {})}
-            notes = {"episodes": self._settings.held_out_episodes, **({"links": links} if links else {})}
-            self._run.notes["held_out"] = {**notes, "best": best}
+            self.best, self._best_steps = reward, steps
+            best = {"reward": reward, "steps": steps}
+            self._run.notes["held_out"] = {"episodes": self._settings.held_out_episodes, "best": best}
         return better
 
 
@@ -106,6 +98,7 @@ def described(metrics: Mapping[str, float], flows: int) -> str:
             f"{share} {100 * metrics['normalized_goodput']:.1f} %",
             f"delay inflation {metrics['delay_inflation']:.2f}",
             f"loss {100 * metrics['loss_rate']:.2g} %",
+            f"power {metrics['power']:.3f}",
         ]
     return ", ".join(values)
 

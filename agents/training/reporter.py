@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
 from rich.text import Text
 
-from leogym.agents.training.held_out import Chooser, described, rank
+from leogym.agents.training.held_out import REFERENCES, Chooser, described
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
 from leogym.agents.training.stopping import Stopped
@@ -129,15 +129,11 @@ class Reporter:
         if self._chooser is not None and steps not in self._chooser.steps:
             earned = self._chooser.consider(steps, self.wall_s)
             self._track({f"held_out_{name}": value for name, value in earned.items()}, steps)
-            settings, best = self._settings, self._chooser.best or rank(earned)
-            flows, links = settings.scenarios.max_learning_flows, settings.held_out_links
-            held = f"{best[0]} of {links} links, " if links else ""
-            now = f"{rank(earned)[0]} of {links} links, " if links else ""
-            self.say(
-                f"held out: {now}{described(earned, flows)}; best: {held}reward {best[1]:.4g}; "
-                f"Cubic: {described(self._chooser.cubic, flows)}"
-            )
-            self._warn(earned, self._chooser.cubic)
+            flows, references = self._settings.scenarios.max_learning_flows, self._chooser.references
+            beside = [f"{name}: {described(references[key], flows)}" for key, name in REFERENCES.items()]
+            best = f"best: reward {self._chooser.best:.4g}"
+            self.say("; ".join([f"held out: {described(earned, flows)}", best, *beside]))
+            self._warn(earned, references["cubic"])
 
     def _warn(self, earned: Mapping[str, float], cubic: Mapping[str, float]) -> None:
         """Print a line if the policy loses many packets or has less power than Cubic on the same episodes."""

@@ -130,7 +130,7 @@ class TrainSettings(Strict):
     """Simulations that step together; per worker where workers are processes."""
     workers: Annotated[int, Range(ge=1, le=2**20)] = 1
     """Processes that sample and learn in parallel (rllib, and PPO and recurrent PPO of sb3), or threads that
-    step the simulations (all others). From two on, each critic of Astraea and Orca has a thread."""
+    step the simulations (all others)."""
     ray_address: str | None = None
     """An existing Ray cluster; None starts Ray on this machine."""
 
@@ -141,14 +141,15 @@ class TrainSettings(Strict):
     held_out_episodes: Annotated[int, Range(ge=0, le=100_000)] = 0
     """Held-out episodes that evaluate each checkpoint's policy: rows of evaluation.csv. ``best/`` keeps the
     policy with the highest reward. 0 disables evaluation."""
-    held_out_links: Annotated[int, Range(ge=0, le=100_000)] = 0
-    """Held-out links that check each checkpoint's policy against `agents.training.bars`. If there are any,
-    ``best/`` keeps the policy that holds all bars on most links, and rewards decide ties."""
 
     track: Annotated[str, BeforeValidator(_trackers)] = "tensorboard"
     """Experiment trackers: ``none``, ``tensorboard``, ``wandb`` or both, with a comma or as a list."""
     group: str | None = None
     """The group of this run in wandb, shared with other seeds of the run or other trials of a sweep."""
+    steps_per_minute: Positive | None = None
+    """Measured on two idle cores of 2026; the run's first line then says how long it will take."""
+    useful_steps: Count | None = None
+    """Steps after which the policy was worth using in all seeds, for the same line."""
     progress_steps: Count = 10_000
     """Environment steps between rows of progress.csv."""
     checkpoint_steps: Count = 100_000
@@ -181,12 +182,6 @@ class TrainSettings(Strict):
     def _one_length(self) -> TrainSettings:
         if self.steps is not None and self.minutes is not None:
             raise ValueError("give steps or minutes, not both")
-        return self
-
-    @model_validator(mode="after")
-    def _links_beside_episodes(self) -> TrainSettings:
-        if self.held_out_links and not self.held_out_episodes:
-            raise ValueError("held_out_links: needs held_out_episodes: their rewards decide ties")
         return self
 
     @model_validator(mode="after")

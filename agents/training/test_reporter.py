@@ -102,21 +102,26 @@ def test_cubic_has_no_reward_where_background_flows_run():
     assert "reward" not in held_out.described(measured, 1)
 
 
-def test_each_evaluation_prints_the_policy_beside_cubic_in_one_line(tmp_path, capsys):
+def test_each_evaluation_prints_the_policy_beside_cubic_and_bbr_in_one_line(tmp_path, capsys):
     run = trained("ppo", tmp_path / "run", 64, held_out_episodes=2)
     (row,) = rows(run, "evaluation.csv")
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("held out: ")]
-    policy, best, cubic = line.removeprefix("held out: ").split("; ")
+    policy, best, *beside = line.removeprefix("held out: ").split("; ")
     figures = {name: float(row[name]) for name in ("reward", *rollout.METRICS)}
     assert policy == held_out.described(figures, 2)
     assert re.fullmatch(
-        r"reward \S+, utilization per flow \d+\.\d %, delay inflation \d+\.\d\d, loss \S+ %", policy
+        r"reward \S+, utilization per flow \d+\.\d %, delay inflation \d+\.\d\d, loss \S+ %, power \d\.\d{3}",
+        policy,
     )
     assert best == f"best: reward {float(row['reward']):.4g}"
     settings = TrainSettings(agent="astraea", scenarios=SCENARIOS)
-    expected = rollout.evaluate_scheme("cubic", settings, 2, first=rollout.CHOOSING_EPISODE)
-    assert cubic == f"Cubic: {held_out.described(expected, 2)}"
-    assert run.notes["cubic_power"] == expected["power"]
+    first = rollout.CHOOSING_EPISODE
+    expected = [rollout.evaluate_scheme(name, settings, 2, first=first) for name in ("cubic", "bbr")]
+    assert beside == [
+        f"{name}: {held_out.described(metrics, 2)}"
+        for name, metrics in zip(("Cubic", "BBR"), expected, strict=True)
+    ]
+    assert [run.notes["cubic_power"], run.notes["bbr_power"]] == [metrics["power"] for metrics in expected]
 
 
 def test_an_evaluation_warns_of_loss_and_of_less_power_than_cubic(tmp_path, capsys):
@@ -130,7 +135,7 @@ def test_an_evaluation_warns_of_loss_and_of_less_power_than_cubic(tmp_path, caps
     ]
 
 
-def test_a_resume_knows_cubic_as_the_run_did(tmp_path):
+def test_a_resume_knows_the_references_as_the_run_did(tmp_path):
     run = trained("ppo", tmp_path / "run", 64, held_out_episodes=2)
     again = trained("ppo", tmp_path / "run", 64, resume=True, held_out_episodes=2)
     assert again.notes == run.notes

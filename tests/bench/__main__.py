@@ -45,10 +45,6 @@ BENCHES = {
     "engines": Bench(
         "whether the engines learn equally well", program=("agents", "bench-engines", "--seeds", "3")
     ),
-    "training": Bench(
-        "whether training for minutes pays",
-        program=("agents", "bench-learning", "--minutes", "4", "--seeds", "3"),
-    ),
 }
 
 

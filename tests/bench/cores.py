@@ -25,7 +25,6 @@ TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 ENGINES: dict[str, list[str]] = {
     "native-astraea": ["--agent", "astraea", "--config", "configs/agents/astraea.yaml"],
-    "native-astraea-minutes": ["--agent", "astraea", "--config", "configs/agents/astraea-minutes.yaml"],
     "sb3-ppo": ["--agent", "ppo", "--config", "configs/agents/ppo.yaml", "--engine", "sb3"],
     "rllib-ppo": ["--agent", "ppo", "--config", "configs/agents/ppo.yaml", "--engine", "rllib"],
     "rllib-appo": ["--agent", "appo", "--config", "configs/agents/appo.yaml", "--engine", "rllib"],
