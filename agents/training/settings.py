@@ -78,6 +78,10 @@ def _rising(bounds: tuple[float, float]) -> tuple[float, float]:
     return bounds
 
 
+RETIRED = {"held_out_links": 0}
+"""Settings that are gone, at the value that did nothing: the files of earlier runs have them."""
+
+
 class Stage(Strict):
     """One stage of a curriculum: episodes that begin before step ``until_steps`` use its ``scenarios``."""
 
@@ -154,6 +158,13 @@ class TrainSettings(Strict):
     """Environment steps between rows of progress.csv."""
     checkpoint_steps: Count = 100_000
     """Environment steps between checkpoints; the end of the run always writes one."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_retired(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {name: value for name, value in data.items() if (name, value) not in RETIRED.items()}
 
     @model_validator(mode="before")
     @classmethod

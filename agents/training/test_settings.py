@@ -103,3 +103,9 @@ def test_ranges_without_a_sampler_change_the_agents_own():
     assert (
         build(TrainSettings, "x", {"agent": "a", "scenarios": {"loss": 0.5}}).scenarios.sampler == "astraea"
     )
+
+
+def test_a_retired_setting_is_read_only_at_the_value_that_did_nothing():
+    assert build(TrainSettings, "run", {"agent": "ppo", "held_out_links": 0}).agent == "ppo"
+    with pytest.raises(InputError, match="held_out_links"):
+        build(TrainSettings, "run", {"agent": "ppo", "held_out_links": 8})
