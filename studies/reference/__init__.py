@@ -1,0 +1,1 @@
+"""Reference results: learning curves of standard algorithms in the registered environments."""

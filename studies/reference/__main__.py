@@ -1,0 +1,109 @@
+"""``python -m studies.reference``: train cells of the table of reference results, and write its page."""
+
+import os
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+# One thread and one instruction set, so that a cell gives the same bytes on every x86-64 machine with AVX2. The
+# libraries read these once, when they are loaded.
+os.environ |= {"OMP_NUM_THREADS": "1", "MKL_CBWR": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
+
+from leogym.common.command_line import OneLineParser
+from leogym.common.errors import InputError, reports_input_errors
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def parser() -> OneLineParser:
+    """Return the parser of the command line."""
+    arguments = OneLineParser(prog="python -m studies.reference", description=__doc__)
+    commands = arguments.add_subparsers(dest="command", required=True)
+
+    cell = commands.add_parser("cell", help="train one cell; print its curve")
+    cell.add_argument("algorithm")
+    cell.add_argument("id")
+    cell.add_argument("--seed", type=int, default=1)
+    cell.add_argument("--steps", type=int, help="default: the cell's last point")
+    cell.add_argument("--out", type=Path, default=Path("runs/reference"))
+
+    run = commands.add_parser("run", help="train the cells that are missing, or some of them")
+    run.add_argument("--algorithms", type=_names, default=(), help="names, separated by commas; default: all")
+    run.add_argument("--ids", type=_names, default=(), help="environments, separated by commas; default: all")
+    run.add_argument("--seeds", type=_names, default=(), help="separated by commas; default: 1,2,3")
+    run.add_argument("--minutes", type=float, default=float("inf"), help="start no cell after this time")
+    run.add_argument("--out", type=Path, default=Path("runs/reference"))
+
+    collect = commands.add_parser("collect", help="add the cells of a folder to the study's table")
+    collect.add_argument("--out", type=Path, default=Path("runs/reference"))
+    return arguments
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
+@reports_input_errors
+def main(words: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status."""
+    arguments = parser().parse_args(words)
+    return {"cell": _cell, "run": _run, "collect": _collect}[arguments.command](arguments)
+
+
+def _cell(arguments: Namespace) -> int:
+    from studies.reference.cells import Cell
+    from studies.reference.training import train
+
+    cell = Cell(arguments.algorithm, arguments.id, arguments.seed)
+    for row in train(cell, arguments.steps or cell.points[-1], cell.folder(arguments.out)):
+        mean = sum(row["returns"]) / len(row["returns"])
+        print(f"{row['steps']:>9,} steps  return {mean:10.2f}  {row['cpu_s']:8.1f} s of CPU", flush=True)
+    return 0
+
+
+def _run(arguments: Namespace) -> int:
+    from studies.reference import records, training
+    from studies.reference.cells import SEEDS, every_id, parts
+    from studies.reference.learners import MODULES
+
+    seeds = [int(seed) for seed in arguments.seeds] or SEEDS
+    start, failed = time.monotonic(), []
+    for part in parts(arguments.algorithms or [*MODULES], arguments.ids or every_id(), seeds):
+        cell, folder = part.cell, part.cell.folder(arguments.out)
+        rows = training.rows(cell, folder)
+        if max(records.reached(cell, records.read()), rows[-1]["point"] if rows else 0) >= part.steps:
+            continue
+        if time.monotonic() - start > arguments.minutes * 60:
+            break
+        print(f"{cell.algorithm} {cell.id} seed {cell.seed} to {part.steps:,} steps", flush=True)
+        command = [sys.executable, "-m", "studies.reference", "cell", cell.algorithm, cell.id]
+        options = ["--seed", str(cell.seed), "--steps", str(part.steps), "--out", str(arguments.out)]
+        if subprocess.run([*command, *options], cwd=ROOT, check=False).returncode:
+            failed.append(f"{cell.algorithm} {cell.id} seed {cell.seed}")
+    if failed:
+        raise InputError(f"run: {len(failed)} cells failed: {'; '.join(failed)}")
+    return 0
+
+
+def _collect(arguments: Namespace) -> int:
+    from studies.reference import records
+    from studies.reference.cells import Cell
+    from studies.reference.tasks import TASKS
+
+    table = records.read()
+    slugs = {name.replace("/", "-"): name for name in TASKS}
+    for file in sorted(arguments.out.glob("*/*/seed-*/curve.json")):
+        algorithm, slug, seed = file.parts[-4:-1]
+        cell = Cell(algorithm, slugs[slug], int(seed.removeprefix("seed-")))
+        if len(rows := records.of_cell(cell, file.parent)):
+            table = records.merge(table, rows)
+    records.write(table)
+    print(f"{records.FILE}: {table.select('algorithm', 'id', 'seed').n_unique()} cells")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

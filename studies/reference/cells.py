@@ -1,0 +1,91 @@
+"""The table's cells: an algorithm in an environment with a seed, its hyperparameters, and the order of cells."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leogym.common import yaml_text
+from leogym.common.errors import InputError
+from studies.reference.learners import MODULES, ON_POLICY
+from studies.reference.tasks import TASKS, task
+
+HYPERPARAMETERS = Path(__file__).parent / "hyperparameters"
+SEEDS = (1, 2, 3)
+POINTS = (10_000, 20_000, 30_000, 50_000, 75_000, 100_000, 150_000, 200_000)
+"""Steps after which the policy is evaluated."""
+EARLY = 50_000
+"""The first of the points that tables show."""
+LONG_POINTS = (*POINTS, 300_000, 400_000, 600_000, 800_000, 1_000_000)
+"""The same for algorithms without a replay buffer."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training."""
+
+    algorithm: str
+    id: str
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.algorithm not in MODULES:
+            raise InputError(f"{self.algorithm}: unknown algorithm (there are: {', '.join(MODULES)})")
+        task(self.id)
+
+    @property
+    def points(self) -> tuple[int, ...]:
+        """Steps after which the policy is evaluated."""
+        return LONG_POINTS if self.algorithm in ON_POLICY else POINTS
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """Return the hyperparameters of the algorithm in this environment."""
+        path = HYPERPARAMETERS / f"{self.algorithm}.yml"
+        by_id = yaml_text.parse(path.read_text(encoding="utf-8"), str(path))
+        if self.id not in by_id:
+            raise InputError(f"{path}: {self.id}: missing")
+        return by_id[self.id]
+
+    def digest(self) -> str:
+        """Return a digest of the hyperparameters and of the environment's arguments."""
+        of = task(self.id)
+        text = json.dumps([self.hyperparameters(), of.arguments, of.actions], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def folder(self, out: Path) -> Path:
+        """Return the cell's folder within ``out``."""
+        return out / self.algorithm / self.id.replace("/", "-") / f"seed-{self.seed}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A cell up to a number of steps."""
+
+    cell: Cell
+    steps: int
+
+
+def parts(algorithms: Sequence[str], ids: Sequence[str], seeds: Sequence[int]) -> Iterator[Part]:
+    """Yield the parts of the table in the order in which they run.
+
+    Seed 1 gets 50,000 steps in every cell before any cell gets more, then 200,000, then the other seeds. The rest
+    of the million steps comes last. So each unfinished table compares all algorithms and environments.
+    """
+    for seed in seeds:
+        for steps in (EARLY, POINTS[-1]) if seed == seeds[0] else (POINTS[-1],):
+            for algorithm in algorithms:
+                for name in ids:
+                    yield Part(Cell(algorithm, name, seed), steps)
+    for seed in seeds:
+        for algorithm in algorithms:
+            for name in ids:
+                cell = Cell(algorithm, name, seed)
+                if cell.points[-1] > POINTS[-1]:
+                    yield Part(cell, cell.points[-1])
+
+
+def every_id() -> tuple[str, ...]:
+    """Return the ids of all environments of the table."""
+    return tuple(TASKS)

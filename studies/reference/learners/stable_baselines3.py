@@ -1,0 +1,101 @@
+"""Algorithms of Stable-Baselines3 and sb3-contrib, with hyperparameters as in rl_zoo3's files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sb3_contrib
+import stable_baselines3
+from numpy.typing import NDArray
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.vec_env import VecNormalize
+
+from leogym.envs.seeding import mixed
+from studies.reference.learners import pickled
+from studies.reference.tasks import Policy, Task
+
+CLASSES: dict[str, type[BaseAlgorithm]] = {
+    "ppo": stable_baselines3.PPO,
+    "recurrent_ppo": sb3_contrib.RecurrentPPO,
+    "sac": stable_baselines3.SAC,
+    "td3": stable_baselines3.TD3,
+    "tqc": sb3_contrib.TQC,
+}
+DISCRETE = ("ppo", "recurrent_ppo")
+"""Algorithms that take discrete actions."""
+
+
+class Normalized(VecNormalize):
+    """``VecNormalize`` whose pickle includes its environment and running returns."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes that can be pickled."""
+        return {name: value for name, value in self.__dict__.items() if name != "class_attributes"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over the attributes of a pickled environment."""
+        self.__dict__.update(state)
+        self.class_attributes = {}
+
+
+class Sb3Learner:
+    """One model and its environment."""
+
+    def __init__(self, algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int) -> None:
+        arguments = dict(hyperparameters)
+        arguments.pop("n_timesteps", None)
+        num_envs, normalize = arguments.pop("n_envs", 1), arguments.pop("normalize", False)
+        env = of.training_env(num_envs, discrete=algorithm in DISCRETE)
+        env.seed(mixed([seed], bits=31))
+        if normalize:
+            env = Normalized(env, gamma=arguments.get("gamma", 0.99))
+        if arguments.pop("noise_type", None) == "normal":
+            [size] = env.action_space.shape or (1,)
+            deviation = arguments.pop("noise_std")
+            arguments["action_noise"] = NormalActionNoise(np.zeros(size), np.full(size, deviation))
+        self._flows = of.flows
+        self._model = CLASSES[algorithm](env=env, seed=None, device="cpu", **arguments)
+        # The model would give its environment seeds that are consecutive over runs: those share episodes.
+        self._model.set_random_seed(seed)
+        env.seed(mixed([seed], bits=31))
+        self._model.set_logger(Logger(None, []))
+
+    @property
+    def steps(self) -> int:
+        """Environment steps so far."""
+        return self._model.num_timesteps // self._flows
+
+    def learn_until(self, steps: int) -> None:
+        """Train to the first end of a rollout at or after ``steps``."""
+        missing = steps * self._flows - self._model.num_timesteps
+        if missing > 0:
+            self._model.learn(missing, reset_num_timesteps=False)
+
+    def policy(self, rows: int) -> Policy:
+        """Return the deterministic policy for ``rows`` flows at a time."""
+        normalized = self._model.get_vec_normalize_env()
+        memory = None
+
+        def act(observations: NDArray[np.float32], begins: NDArray[np.bool_]) -> NDArray[Any]:
+            nonlocal memory
+            if normalized is not None:
+                observations = normalized.normalize_obs(observations)
+            actions, memory = self._model.predict(observations, memory, begins, deterministic=True)
+            return actions
+
+        return act
+
+    def save(self, file: Path) -> None:
+        """Write model, environments and generators."""
+        pickled.save(self, file)
+
+
+make = Sb3Learner
+
+
+def load(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int, file: Path) -> Sb3Learner:
+    """Return the learner of ``file``."""
+    return pickled.load(file)
