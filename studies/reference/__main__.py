@@ -8,8 +8,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-# One thread and one instruction set, so that a cell gives the same bytes on every x86-64 machine with AVX2. The
-# libraries read these once, when they are loaded.
+# One thread and one instruction set, so that a cell gives the same bytes on every x86-64 machine with AVX2.
+# The libraries read these once, when they are loaded.
 os.environ |= {"OMP_NUM_THREADS": "1", "MKL_CBWR": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
 
 from leogym.common.command_line import OneLineParser
@@ -39,6 +39,8 @@ def parser() -> OneLineParser:
 
     collect = commands.add_parser("collect", help="add the cells of a folder to the study's table")
     collect.add_argument("--out", type=Path, default=Path("runs/reference"))
+    commands.add_parser("anchors", help="measure random actions, Cubic and Orbit in all environments")
+    commands.add_parser("page", help="write the tables of README.md and the figures")
     return arguments
 
 
@@ -50,7 +52,8 @@ def _names(text: str) -> tuple[str, ...]:
 def main(words: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     arguments = parser().parse_args(words)
-    return {"cell": _cell, "run": _run, "collect": _collect}[arguments.command](arguments)
+    commands = {"cell": _cell, "run": _run, "collect": _collect, "anchors": _anchors, "page": _page}
+    return commands[arguments.command](arguments)
 
 
 def _cell(arguments: Namespace) -> int:
@@ -102,6 +105,24 @@ def _collect(arguments: Namespace) -> int:
             table = records.merge(table, rows)
     records.write(table)
     print(f"{records.FILE}: {table.select('algorithm', 'id', 'seed').n_unique()} cells")
+    return 0
+
+
+def _anchors(arguments: Namespace) -> int:
+    from studies.reference import anchors, records
+    from studies.reference.tasks import TASKS
+
+    table = records.read()
+    for of in TASKS.values():
+        table = records.merge(table, anchors.measure(of))
+    records.write(table)
+    return 0
+
+
+def _page(arguments: Namespace) -> int:
+    from studies.reference import page
+
+    page.write()
     return 0
 
 

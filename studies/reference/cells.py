@@ -1,9 +1,10 @@
-"""The table's cells: an algorithm in an environment with a seed, its hyperparameters, and the order of cells."""
+"""The table's cells, each an algorithm in an environment with a seed: hyperparameters and order."""
 
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,9 @@ class Cell:
 
     def hyperparameters(self) -> dict[str, Any]:
         """Return the hyperparameters of the algorithm in this environment."""
-        path = HYPERPARAMETERS / f"{self.algorithm}.yml"
-        by_id = yaml_text.parse(path.read_text(encoding="utf-8"), str(path))
+        by_id = _by_id(self.algorithm)
         if self.id not in by_id:
-            raise InputError(f"{path}: {self.id}: missing")
+            raise InputError(f"{_file(self.algorithm)}: {self.id}: missing")
         return by_id[self.id]
 
     def digest(self) -> str:
@@ -59,6 +59,16 @@ class Cell:
         return out / self.algorithm / self.id.replace("/", "-") / f"seed-{self.seed}"
 
 
+def _file(algorithm: str) -> Path:
+    return HYPERPARAMETERS / f"{algorithm}.yml"
+
+
+@cache
+def _by_id(algorithm: str) -> dict[str, dict[str, Any]]:
+    path = _file(algorithm)
+    return yaml_text.parse(path.read_text(encoding="utf-8"), str(path))
+
+
 @dataclass(frozen=True)
 class Part:
     """A cell up to a number of steps."""
@@ -70,8 +80,8 @@ class Part:
 def parts(algorithms: Sequence[str], ids: Sequence[str], seeds: Sequence[int]) -> Iterator[Part]:
     """Yield the parts of the table in the order in which they run.
 
-    Seed 1 gets 50,000 steps in every cell before any cell gets more, then 200,000, then the other seeds. The rest
-    of the million steps comes last. So each unfinished table compares all algorithms and environments.
+    Seed 1 gets 50,000 steps in every cell before any cell gets more, then 200,000, then the other seeds. The
+    rest of the million steps comes last. So each unfinished table compares all algorithms and environments.
     """
     for seed in seeds:
         for steps in (EARLY, POINTS[-1]) if seed == seeds[0] else (POINTS[-1],):

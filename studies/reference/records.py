@@ -1,13 +1,13 @@
-"""The study's data: ``curves.parquet``, a row per cell and evaluation."""
+"""The study's data, which `leogym.baselines` ships: a row per cell and evaluation."""
 
 from pathlib import Path
 
 import polars as pl
 
+from leogym.baselines import FILE
 from studies.reference import training
 from studies.reference.cells import Cell
 
-FILE = Path(__file__).parent / "curves.parquet"
 SCHEMA = {
     "algorithm": pl.String,
     "id": pl.String,

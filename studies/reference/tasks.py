@@ -24,8 +24,10 @@ EPISODES = 32
 
 Rows = NDArray[Any]
 Policy = Callable[[Rows, NDArray[np.bool_]], Rows]
-"""Actions (rows, action_dim), or indices of discrete ones (rows,), from observations (rows, observation_dim) and
-whether each row's flow begins (rows,). Recurrent policies reset their memory where a flow begins."""
+"""Maps observations (rows, observation_dim), and whether each row's flow begins (rows,), to actions.
+
+They are numbers (rows, action_dim) or indices of discrete actions (rows,). Recurrent policies reset their
+memory where a flow begins."""
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ CURVE, STATE = "curve.json", "state"
 def train(cell: Cell, steps: int, folder: Path) -> Iterator[dict[str, Any]]:
     """Train ``cell`` to ``steps``, from its last checkpoint if ``folder`` has one; yield each new row.
 
-    A row has the point of the curve, the steps at the end of that rollout, the seconds of training so far, and
-    the returns of the held-out episodes.
+    A row has the point of the curve, the steps at the end of that rollout, the seconds of training so far,
+    and the returns of the held-out episodes.
     """
     torch.set_num_threads(1)
     folder.mkdir(parents=True, exist_ok=True)

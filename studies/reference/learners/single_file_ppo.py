@@ -127,7 +127,7 @@ class PpoLearner:
         rows = self._env.num_envs
         taken = action.reshape(rows) if self._discrete else np.clip(action.reshape(rows, 1), -1.0, 1.0)
         observations, rewards, dones, infos = self._env.step(taken)
-        # An episode that its time limit ends would have gone on: its last reward gets the value of what follows.
+        # An episode that its time limit ends would have gone on: add the value of what follows.
         for row in np.flatnonzero(dones):
             last = torch.as_tensor(infos[row]["terminal_observation"], dtype=torch.float32)
             if infos[row]["TimeLimit.truncated"]:

@@ -49,7 +49,6 @@ class Sb3Learner:
         arguments.pop("n_timesteps", None)
         num_envs, normalize = arguments.pop("n_envs", 1), arguments.pop("normalize", False)
         env = of.training_env(num_envs, discrete=algorithm in DISCRETE)
-        env.seed(mixed([seed], bits=31))
         if normalize:
             env = Normalized(env, gamma=arguments.get("gamma", 0.99))
         if arguments.pop("noise_type", None) == "normal":
@@ -57,9 +56,8 @@ class Sb3Learner:
             deviation = arguments.pop("noise_std")
             arguments["action_noise"] = NormalActionNoise(np.zeros(size), np.full(size, deviation))
         self._flows = of.flows
-        self._model = CLASSES[algorithm](env=env, seed=None, device="cpu", **arguments)
-        # The model would give its environment seeds that are consecutive over runs: those share episodes.
-        self._model.set_random_seed(seed)
+        self._model = CLASSES[algorithm](env=env, seed=seed, device="cpu", **arguments)
+        # The model gave its environments the seeds from `seed` on, which the next run's would share.
         env.seed(mixed([seed], bits=31))
         self._model.set_logger(Logger(None, []))
 
