@@ -55,7 +55,7 @@ def parser(searches: bool = False) -> OneLineParser:
     add = commands.add_parser(
         "returns",
         help="returns of random actions and shipped policies in the environments, as a table",
-        examples=("leo/SingleFlow-v0", "leo/Starlink-v1 --episodes 8"),
+        examples=("leo/SingleFlow-v0", "leo/Starlink-v2 --episodes 8"),
     )
     add.add_argument("ids", nargs="*", metavar="ID", help="such as leo/SingleFlow-v0 (default: all)")
     add.add_argument("--episodes", type=int, default=64, help="episodes of each policy (default: 64)")

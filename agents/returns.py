@@ -48,7 +48,7 @@ def table(returns: Iterable[Return]) -> str:
     columns = ["id", "threshold", *(result.policy for result in next(iter(rows.values()), []))]
     lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     for name, row in rows.items():
-        cells = [f"`{name}`", threshold_text(_PRESETS[name]), *(f"{result.mean:.1f}" for result in row)]
+        cells = [f"`{name}`", f"{_PRESETS[name].threshold:g}", *(f"{result.mean:.1f}" for result in row)]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -67,11 +67,6 @@ def measure(ids: Iterable[str], episodes: int) -> Iterator[Return]:
         if name not in _PRESETS:
             raise InputError(f"returns: {name}: unknown environment (there are: {', '.join(IDS)})")
         yield from _of_preset(_PRESETS[name], episodes)
-
-
-def threshold_text(preset: Preset) -> str:
-    """Return the threshold as tables show it."""
-    return "none" if preset.threshold is None else f"{preset.threshold:g}"
 
 
 def _of_preset(preset: Preset, episodes: int) -> Iterator[Return]:

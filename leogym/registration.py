@@ -27,9 +27,8 @@ class Preset:
     """Its scenarios, as docs/environments.md has them."""
     steps: int
     """Steps of an episode, and so ``max_episode_steps``."""
-    threshold: float | None
-    """Gymnasium's ``reward_threshold``: between the returns of random actions and of a trained policy. None
-    where no shipped policy earns more than constant actions."""
+    threshold: float
+    """Gymnasium's ``reward_threshold``: between the returns of random actions and of a trained policy."""
     scenario: dict[str, Any]
     """A scenario or a sampler's ranges; the duration follows from ``steps``."""
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -83,12 +82,13 @@ PRESETS = (
         scenario={**_TRACES, "paths": ["uniform-steps"], "queue_packets": 344},
     ),
     Preset(
-        "leo/Starlink-v1",
+        "leo/Starlink-v2",
         "a Starlink terminal: bursts, reconfigurations every 15 s, a buffer that drops its oldest packet",
         steps=500,
-        threshold=None,
+        threshold=240.0,
         scenario={**_TRACES, "paths": ["starlink"], "queue_packets": 487, "queue_kind": "head_drop"},
-        arguments={"reward": "power"},
+        # Where a full buffer drops its oldest packet, a flood of packets has a short queue: loss has a price.
+        arguments={"reward": "power:1,loss:-1"},
     ),
     Preset(
         "leo/Handover-v0",

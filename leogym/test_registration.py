@@ -79,3 +79,15 @@ def test_discrete_actions_are_evenly_spaced_numbers():
     for action in range(11):
         number = np.array([-1 + 0.2 * action], np.float32)
         assert data_equivalence(discrete.step(action), continuous.step(number), exact=True)
+
+
+def test_on_starlink_every_interval_earns_between_frames_too_and_a_flood_of_packets_loses():
+    def rewards(agent, action):
+        env = gymnasium.make_vec("leo/Starlink-v2", num_envs=2, max_episode_steps=-1, agent=agent)
+        env.reset(seed=1)
+        return np.array([env.step(np.full((2, 1), action, np.float32))[1] for _ in range(400)])
+
+    cubic, flood = rewards("astraea+cubic_ratio", 0.0), rewards("astraea", 1.0)
+    assert (cubic[20:] > 0).mean() > 0.97
+    assert cubic.sum(axis=0).min() > 80
+    assert flood.sum() < 0

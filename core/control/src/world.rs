@@ -5,7 +5,8 @@ use crate::{RateWindow, Report};
 /// The bottleneck and the path at the end of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct World {
-    /// Capacity of the bottleneck, in bytes/s. In an outage, the rate without the outage.
+    /// Capacity of the bottleneck, in bytes/s. In an outage, the rate without the outage; of a link that sends in
+    /// frames, their mean rate.
     pub capacity_bytes_per_s: f64,
     /// Current propagation over the links, both ways, in ns, without queueing and a flow's extra delay.
     pub base_rtt_ns: u64,

@@ -3,7 +3,7 @@
 mod bandwidth;
 mod port;
 
-pub use bandwidth::bandwidth_bps;
+pub use bandwidth::{bandwidth_bps, framed_bps};
 pub use port::Port;
 
 use std::collections::VecDeque;
