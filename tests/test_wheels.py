@@ -226,7 +226,7 @@ def test_the_wheel_of_leogym_has_what_is_used_at_run_time_and_nothing_else(wheel
         and not path.name.startswith(("test_", "conftest"))
         and not path.is_relative_to(ROOT / "kernel_bridge" / "bridge" / "bpf")
     }
-    modules = {path.name for path in (ROOT / "leogym").glob("*.py")}
+    modules = {path.name for path in (ROOT / "leogym").iterdir() if path.suffix in (".py", ".parquet")}
     own = {f"leogym/{name}" for name in modules if not name.startswith("test_")}
     added = {"leogym/commit", "leogym/evaluation/report/plotly.min.js"}
     extra = {*own, *added, "leogym/kernel_bridge/inside/init"}

@@ -101,7 +101,8 @@ def _collect(arguments: Namespace) -> int:
     for file in sorted(arguments.out.glob("*/*/seed-*/curve.json")):
         algorithm, slug, seed = file.parts[-4:-1]
         cell = Cell(algorithm, slugs[slug], int(seed.removeprefix("seed-")))
-        if len(rows := records.of_cell(cell, file.parent)):
+        rows = records.of_cell(cell, file.parent)
+        if len(rows) and int(rows["point"].max()) > records.reached(cell, table):  # type: ignore[arg-type]
             table = records.merge(table, rows)
     records.write(table)
     print(f"{records.FILE}: {table.select('algorithm', 'id', 'seed').n_unique()} cells")

@@ -60,7 +60,7 @@ def merge(table: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
     """Return ``table`` with the rows of ``new``, which replace all others of their cells."""
     cells = new.select("algorithm", "id", "seed").unique()
     rest = table.join(cells, on=["algorithm", "id", "seed"], how="anti")
-    return pl.concat([rest.select(SCHEMA), new.select(SCHEMA)]).sort(_ORDER)
+    return pl.concat([rest.select(*SCHEMA), new.select(*SCHEMA)]).sort(_ORDER)
 
 
 def write(table: pl.DataFrame, file: Path = FILE) -> None:

@@ -46,7 +46,7 @@ class SharedFlowsVecEnv(VecEnv):
             self._simulations.reset(index, rng)
         self._reset_seeds()
         self.reset_infos = [{} for _ in range(self.num_envs)]
-        return self._observe()
+        return self._observe(self._simulations.batch.active)
 
     def step_async(self, actions: NDArray[np.float32]) -> None:
         """Store the actions (num_envs, action_dim) for `step_wait`."""
@@ -58,7 +58,8 @@ class SharedFlowsVecEnv(VecEnv):
         acting = batch.active.copy()
         self._simulations.step(self._actions)
         rewards = np.where(acting, batch.rewards_view, 0.0).astype(np.float32).reshape(-1)
-        observations = self._observe()
+        # At the scenario's end no flow is active any more: those that acted have a last observation.
+        observations = self._observe(batch.active | acting)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         finished = batch.finished.copy()
         for index in np.flatnonzero(finished).tolist():
@@ -69,12 +70,13 @@ class SharedFlowsVecEnv(VecEnv):
                 }
             self._simulations.reset(index, self._rngs[index])
         if finished.any():
-            observations = self._observe()
+            began = np.repeat(finished, flows)
+            observations[began] = self._observe(batch.active)[began]
         return observations, rewards, np.repeat(finished, flows), infos
 
-    def _observe(self) -> NDArray[np.float32]:
-        batch = self._simulations.batch
-        rows = np.where(batch.active[:, :, None], batch.observations, np.float32(0.0))
+    def _observe(self, seen: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Return the observations of the flows that ``seen`` (simulations, flows) names, and zeros."""
+        rows = np.where(seen[:, :, None], self._simulations.batch.observations, np.float32(0.0))
         return rows.reshape(self.num_envs, -1)
 
     def close(self) -> None:

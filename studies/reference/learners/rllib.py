@@ -99,7 +99,8 @@ def load(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int
 
 def _start() -> None:
     if not ray.is_initialized():
-        ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        # "local": never the cluster of another program.
+        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
 
 
 def _only_module(agent: Any, *arguments: Any, **named: Any) -> str:
