@@ -1,4 +1,4 @@
-"""Tell the user in one line which ranges ``--set scenarios=NAME`` changes besides the name."""
+"""Lines that say which ranges ``--set scenarios=NAME`` changes besides the name, and which flows learn."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -30,10 +30,19 @@ def line(before: TrainSettings, after: TrainSettings) -> str | None:
             text += f"; dropped: {_list(dropped, theirs)}"
         if brought:
             text += f"; its defaults: {_list(brought, ours)}"
-    ranges = after.scenarios
-    if after.engine == "sb3" and isinstance(ranges, FlowMix) and ranges.flows[1] > 1:
-        text += f"; one flow learns, the others run {_show(ranges.background)}"
     return text
+
+
+def other_flows(settings: TrainSettings) -> str | None:
+    """Return a line on flows that learn with other engines but not with sb3; None if all learn anyway."""
+    ranges = settings.scenarios
+    if settings.engine != "sb3" or not isinstance(ranges, FlowMix) or ranges.max_learning_flows == 1:
+        return None
+    others = f"{ranges.max_learning_flows - 1} others run {_show(ranges.background)}"
+    return (
+        f"scenarios: sb3 trains one flow of each scenario, up to {others}; --engine rllib trains all, and "
+        "scenarios.learning_flows=1 trains one with every engine"
+    )
 
 
 def _name(settings: TrainSettings) -> str:

@@ -215,27 +215,36 @@ def told_of(capsys, *arguments):
 def test_other_scenarios_say_what_they_drop_and_bring_in_one_line(capsys, tmp_path):
     preset = tmp_path / "preset.yaml"
     preset.write_text("agent: ppo\nscenarios: {sampler: astraea, flows: 1, rate_mbps: [20, 40]}\n")
-    (line,) = told_of(capsys, "--config", str(preset), "--set", "scenarios=leo")
+    line, _ = told_of(capsys, "--config", str(preset), "--set", "scenarios=leo")
     assert line.startswith("scenarios: leo in the place of the preset's astraea; dropped: flows=1, ")
     assert "rate_mbps=[20.0, 40.0]" in line.partition("its defaults:")[0]
     assert "flows=[1, 3]" in line.partition("its defaults:")[2]
-    assert line.endswith("; one flow learns, the others run cubic")
     told = told_of(
         capsys, "--config", str(preset), "--set", "scenarios={sampler: leo, flows: 1, rate_mbps: 9}"
     )
     assert "dropped: rate_mbps=[20.0, 40.0]; its defaults: duration_s=60.0" in told[0]
-    assert "learns" not in told[0]
-    for quiet in ("scenarios.flows=2", "scenarios={sampler: astraea, flows: 1, rate_mbps: [20, 40]}"):
+    assert len(told) == 1
+    for quiet in ("scenarios.rate_mbps=9", "scenarios={sampler: astraea, flows: 1, rate_mbps: [20, 40]}"):
         assert told_of(capsys, "--config", str(preset), "--set", quiet) == []
 
 
 def test_the_presets_own_sampler_says_which_ranges_change_and_how_to_keep_them(capsys):
     assert told_of(capsys, "--set", "scenarios=leo") == [
         "scenarios: the preset samples leo already, and your value replaces all of its ranges: flows=[1, 3] "
-        "instead of 1; to change a single range, use --set scenarios.KEY=VALUE; one flow learns, the others "
-        "run cubic"
+        "instead of 1, duration_s=60.0 instead of 15.0; to change a single range, use --set "
+        "scenarios.KEY=VALUE",
+        "scenarios: sb3 trains one flow of each scenario, up to 2 others run cubic; --engine rllib trains "
+        "all, and scenarios.learning_flows=1 trains one with every engine",
     ]
     assert told_of(capsys, "--set", "scenarios={sampler: leo, flows: 1}") == []
+
+
+def test_flows_that_do_not_learn_with_sb3_are_named_however_they_were_set(capsys, tmp_path):
+    (line,) = told_of(capsys, "--set", "scenarios.flows=3", "scenarios.background=[bbr3]")
+    assert line.startswith("scenarios: sb3 trains one flow of each scenario, up to 2 others run bbr3; ")
+    for quiet in (["scenarios.flows=3", "scenarios.learning_flows=1"], ["scenarios.flows=1"]):
+        assert told_of(capsys, "--set", *quiet) == []
+    assert told_of(capsys, "--engine", "rllib", "--set", "scenarios.flows=3") == []
 
 
 def test_the_help_names_only_agents_that_can_be_trained():

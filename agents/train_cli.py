@@ -275,6 +275,8 @@ def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | N
         message = replaced_scenarios.line(preset, settings)
         if message is not None:
             print(message, file=sys.stderr)
+    if (message := replaced_scenarios.other_flows(settings)) is not None:
+        print(message, file=sys.stderr)
     return settings
 
 
