@@ -94,7 +94,7 @@ def _run(arguments: Namespace) -> int:
 def _collect(arguments: Namespace) -> int:
     from studies.reference import records
     from studies.reference.cells import Cell
-    from studies.reference.tasks import TASKS
+    from studies.reference.learners.tasks import TASKS
 
     table = records.read()
     slugs = {name.replace("/", "-"): name for name in TASKS}
@@ -111,7 +111,7 @@ def _collect(arguments: Namespace) -> int:
 
 def _anchors(arguments: Namespace) -> int:
     from studies.reference import anchors, records
-    from studies.reference.tasks import TASKS
+    from studies.reference.learners.tasks import TASKS
 
     table = records.read()
     for of in TASKS.values():

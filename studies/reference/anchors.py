@@ -11,8 +11,8 @@ import polars as pl
 from leogym.agents.returns import FIRST_SEED
 from leogym.agents.training import registry
 from leogym.registration import INTERVAL_S
+from studies.reference.learners.tasks import EPISODES, Policy, Task, held_out_returns
 from studies.reference.records import SCHEMA
-from studies.reference.tasks import EPISODES, Policy, Task, held_out_returns
 
 
 def random_actions(of: Task) -> tuple[Task, Policy]:

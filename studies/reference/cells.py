@@ -11,7 +11,7 @@ from typing import Any
 from leogym.common import yaml_text
 from leogym.common.errors import InputError
 from studies.reference.learners import MODULES, ON_POLICY
-from studies.reference.tasks import TASKS, task
+from studies.reference.learners.tasks import TASKS, task
 
 HYPERPARAMETERS = Path(__file__).parent / "hyperparameters"
 SEEDS = (1, 2, 3)

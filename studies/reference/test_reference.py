@@ -14,8 +14,8 @@ from leogym.registration import IDS, PRESETS
 from studies.reference import learners, page, records, training
 from studies.reference.cells import SEEDS, Cell, every_id, parts
 from studies.reference.learners import LABELS, MODULES, ON_POLICY
-from studies.reference.shared_flows import SharedFlowsVecEnv
-from studies.reference.tasks import TASKS, held_out_returns, nearest, task
+from studies.reference.learners.shared_flows import SharedFlowsVecEnv
+from studies.reference.learners.tasks import TASKS, held_out_returns, nearest, task
 
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = task("leo/Static-v0")

@@ -11,7 +11,7 @@ import torch
 from leogym.common.atomic import write_atomically
 from studies.reference import learners
 from studies.reference.cells import Cell
-from studies.reference.tasks import EPISODES, held_out_returns, task
+from studies.reference.learners.tasks import EPISODES, held_out_returns, task
 
 CURVE, STATE = "curve.json", "state"
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from studies.reference.tasks import Policy, Task
+from studies.reference.learners.tasks import Policy, Task
 
 MODULES = {
     "ppo": "stable_baselines3",

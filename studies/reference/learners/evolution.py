@@ -15,7 +15,7 @@ from leogym.agents.training.evolution import Evolution
 from leogym.envs.seeding import mixed
 from leogym.envs.simulation import Simulations
 from studies.reference.learners import pickled
-from studies.reference.tasks import Policy, Task
+from studies.reference.learners.tasks import Policy, Task
 
 
 class EvolutionLearner:

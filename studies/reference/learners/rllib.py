@@ -20,7 +20,7 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from leogym.agents.export import save_policy
 from leogym.envs.rllib import MultiFlowEnv
 from leogym.envs.seeding import mixed
-from studies.reference.tasks import Policy, Task
+from studies.reference.learners.tasks import Policy, Task
 
 CONFIGS = {"rllib_ppo": PPOConfig, "rllib_appo": APPOConfig}
 

@@ -20,7 +20,7 @@ from torch.distributions import Categorical, Distribution, Normal
 from leogym.envs.seeding import mixed
 from studies.reference.learners import pickled
 from studies.reference.learners.stable_baselines3 import Normalized
-from studies.reference.tasks import Policy, Task
+from studies.reference.learners.tasks import Policy, Task
 
 
 def layer(inputs: int, outputs: int, gain: float = 2**0.5) -> nn.Linear:

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from leogym.envs.seeding import mixed
 from studies.reference.learners import pickled
-from studies.reference.tasks import Policy, Task
+from studies.reference.learners.tasks import Policy, Task
 
 LOG_STD = (-5.0, 2.0)
 """Smallest and largest logarithm of the actor's standard deviation."""

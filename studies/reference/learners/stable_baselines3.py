@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from leogym.envs.seeding import mixed
 from studies.reference.learners import pickled
-from studies.reference.tasks import Policy, Task
+from studies.reference.learners.tasks import Policy, Task
 
 CLASSES: dict[str, type[BaseAlgorithm]] = {
     "ppo": stable_baselines3.PPO,

@@ -17,7 +17,7 @@ from leogym.envs.parallel import PAIR_ID
 from leogym.envs.sb3 import LeoVecEnv
 from leogym.envs.simulation import Simulations
 from leogym.registration import PAIR, PAIR_STEPS, PRESETS
-from studies.reference.shared_flows import SharedFlowsVecEnv
+from studies.reference.learners.shared_flows import SharedFlowsVecEnv
 
 EPISODES = 32
 """Held-out episodes of each evaluation, the same ones for all algorithms."""
