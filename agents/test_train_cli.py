@@ -236,7 +236,7 @@ def test_the_presets_own_sampler_says_which_ranges_change_and_how_to_keep_them(c
         "scenarios: sb3 trains one flow of each scenario, up to 2 others run cubic; --engine rllib trains "
         "all, and scenarios.learning_flows=1 trains one with every engine",
     ]
-    assert told_of(capsys, "--set", "scenarios={sampler: leo, flows: 1}") == []
+    assert told_of(capsys, "--set", "scenarios={sampler: leo, flows: 1, duration_s: 15}") == []
 
 
 def test_flows_that_do_not_learn_with_sb3_are_named_however_they_were_set(capsys, tmp_path):
