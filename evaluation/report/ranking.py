@@ -14,6 +14,8 @@ from leogym.results.intervals import Interval, interval, seed_of
 from leogym.results.metrics import ORACLE
 
 METRIC = "power"
+LEAST_SUITES = 3
+"""Suites that a ranking needs: fewer say who is best there, not who is better."""
 SCHEMA = {
     "rank": pl.Int64,
     "scheme": pl.String,
@@ -44,8 +46,8 @@ def ranking(results: Results) -> list[Place]:
 
     Relative power in a scenario is a scheme's power over that of the best scheme that is not starved. A
     suite's is the mean over scenarios, and the overall one the mean over suites. Only schemes that ran in all
-    suites have a rank. Suites whose flows name their schemes, or with a single scheme, do not count, nor does
-    the oracle.
+    suites have a rank, and none has with fewer suites than `LEAST_SUITES`. Suites whose flows name their
+    schemes, or with a single scheme, do not count, nor does the oracle.
     """
     by_suite = {suite.name: of_suite(results, suite) for suite in results.suites if suite.tests_schemes}
     by_suite = {name: shares for name, shares in by_suite.items() if len(shares) > 1}
@@ -57,7 +59,7 @@ def ranking(results: Results) -> list[Place]:
             places.append(Place(scheme, None, power, mine, len(by_suite)))
     places.sort(key=lambda place: (len(place.suites) < place.of_suites, -place.power.mean))
     return [
-        replace(place, rank=rank) if len(place.suites) == place.of_suites else place
+        replace(place, rank=rank) if len(place.suites) == place.of_suites >= LEAST_SUITES else place
         for rank, place in enumerate(places, 1)
     ]
 

@@ -9,11 +9,12 @@ from leogym.evaluation.report import first_screen, ranking
 from tests.support.sample_results import sample_results
 
 SCHEMES = ["cubic", "reno", "astraea"]
+SUITES = ["leo-single", "leo-pair", "shared-path"]
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return sample_results(tmp_path_factory.mktemp("ranked"), ["leo-single", "leo-pair"], SCHEMES, 2)
+    return sample_results(tmp_path_factory.mktemp("ranked"), SUITES, SCHEMES, 2)
 
 
 def with_runs(results: Results, runs: pl.DataFrame) -> Results:
@@ -23,7 +24,7 @@ def with_runs(results: Results, runs: pl.DataFrame) -> Results:
 def test_the_best_scheme_of_every_scenario_has_a_relative_power_of_one(results):
     first, *others = ranking.ranking(results)
     assert (first.scheme, first.rank, first.power.mean) == ("astraea", 1, 1.0)
-    assert set(first.suites) == {"leo-single", "leo-pair"}
+    assert set(first.suites) == set(SUITES)
     assert [place.rank for place in others] == [2, 3]
     for place in others:
         assert 0 < place.power.low <= place.power.mean <= place.power.high < 1
@@ -44,7 +45,13 @@ def test_a_scheme_that_did_not_run_everywhere_has_no_rank(results):
     assert [(place.scheme, place.rank) for place in places] == [("astraea", 1), ("cubic", 2), ("reno", None)]
     assert math.isnan(places[-1].power.low)
     row = ranking.table(places, quick=True).row(-1, named=True)
-    assert (row["rank"], row["ci_low"], row["suites"], row["suites_of_all"]) == (None, None, 1, 2)
+    assert (row["rank"], row["ci_low"], row["suites"], row["suites_of_all"]) == (None, None, 1, 3)
+
+
+def test_two_suites_rank_nobody(results):
+    places = ranking.ranking(with_runs(results, results.runs.filter(pl.col("suite") != "shared-path")))
+    assert [place.scheme for place in places] == ["astraea", "cubic", "reno"]
+    assert {place.rank for place in places} == {None}
 
 
 def test_a_starved_scheme_leads_nowhere_and_is_no_yardstick(results):

@@ -15,6 +15,8 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(?:[-.][a-z0-9]+)*$")]
 Sentence = Annotated[str, Field(pattern=r"^\S.*\.$")]
 AUTHORS = "-authors"
 """Suffix of schemes that use the authors' own weights, imported by a user."""
+LEARNED = ("astraea", "sage")
+"""Schemes that a policy of LeoGym cannot stand for: their claims need the authors' weights."""
 Centre = Literal["mean", "median"]
 Over = Literal["each", "mean", "max", "min", "deviation"]
 
@@ -85,7 +87,9 @@ class Claim(Strict):
     needs: str | None = None
     """A requirement that we lack to check it, such as the authors' implementation or a measure."""
     reason: str | None = None
-    """Why our results differ, where a run has shown it."""
+    """Why our results differ, where a run has shown it; "Not explained" where none has."""
+    headline: bool = False
+    """Whether the paper's abstract, list of contributions or findings, or conclusion says it."""
 
     @property
     def under_test(self) -> list[str]:

@@ -1,19 +1,19 @@
 """A claim's comparisons of our values with a region or with each other."""
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from leogym.configs.suite import Value as GridValue
-from leogym.evaluation.recorded.results import Results
 from leogym.results.intervals import Interval, seed_of
 from studies.papers.claim import Claim, Part
 from studies.papers.kinds import AnyClaim, Bound, Ordering, Ratio, Trend, Value
 from studies.papers.measures import MEASURES
-from studies.papers.readings import NotRun, Reading, chosen_by, interval_of, mean_of, read
-from studies.papers.region import Outcome, Region, above
+from studies.papers.readings import NotRun, Reading, mean_of
+from studies.papers.region import Outcome, Region
 
 EQUAL = 0.02
 """Values whose relative difference (to the lower one) is smaller count as equal."""
@@ -35,7 +35,7 @@ class Ours:
         mean, low, high = (
             f"{value:,.{self.digits}f}" for value in (interval.mean, interval.low, interval.high)
         )
-        edges = f" [{low}, {high}]" if interval.n > 1 else " (one run)"
+        edges = " (one run)" if math.isnan(interval.low) else f" [{low}, {high}]"
         return mean + edges + (f" {self.unit}" if self.unit else "")
 
 
@@ -48,30 +48,34 @@ class Compared:
     ours: tuple[Ours, ...]
 
 
-def compare(results: Results, claim: AnyClaim, margin: float, backend: str) -> list[Compared]:
+Read = Callable[[Claim, Part, str], list[Reading]]
+"""Returns a claim's readings for one of its parts and a scheme, or raises `NotRun`."""
+
+
+def compare(claim: AnyClaim, margin: float, read: Read) -> list[Compared]:
     """Return all comparisons of a claim, or raise `NotRun`."""
     match claim:
-        case Value():
-            return _each(results, claim, claim.number.region(margin), backend)
-        case Bound():
-            return _each(results, claim, claim.bounds.region(), backend)
+        case Value() | Bound():
+            readings = [reading for scheme in claim.schemes for reading in read(claim, Part(), scheme)]
+            return _in_region(readings, claim.region(margin), _maker_of_ours(claim))
         case Ordering():
-            return _ordering(results, claim, backend)
+            return _ordering(claim, read)
         case Ratio():
-            return _ratios(results, claim, margin, backend)
+            return _ratios(claim, margin, read)
         case Trend():
-            return _trends(results, claim, backend)
+            return _trends(claim, read)
 
 
-def _each(results: Results, claim: Value | Bound, region: Region, backend: str) -> list[Compared]:
-    readings = [
-        reading for scheme in claim.schemes for reading in read(results, claim, Part(), scheme, backend)
-    ]
-    return _in_region(claim, readings, region, _maker_of_ours(claim))
+def from_kept(
+    claim: Value | Bound | Ratio | Trend, margin: float, kept: dict[str, Interval]
+) -> list[Compared]:
+    """Return a claim's comparisons of kept intervals, by label."""
+    region, make_ours = claim.region(margin), _maker_of_ours(claim)
+    return [Compared(label, region.outcome(mine), (make_ours(label, mine),)) for label, mine in kept.items()]
 
 
 def _in_region(
-    claim: Claim, readings: list[Reading], region: Region, make_ours: Callable[[str, Interval], Ours]
+    readings: list[Reading], region: Region, make_ours: Callable[[str, Interval], Ours]
 ) -> list[Compared]:
     place = _places(readings)
     compared = []
@@ -81,8 +85,8 @@ def _in_region(
     return compared
 
 
-def _ordering(results: Results, claim: Ordering, backend: str) -> list[Compared]:
-    by_scheme = {scheme: read(results, claim, Part(), scheme, backend) for scheme in claim.under_test}
+def _ordering(claim: Ordering, read: Read) -> list[Compared]:
+    by_scheme = {scheme: read(claim, Part(), scheme) for scheme in claim.under_test}
     place = _places([reading for readings in by_scheme.values() for reading in readings])
     make_ours = _maker_of_ours(claim)
     compared = []
@@ -96,37 +100,22 @@ def _ordering(results: Results, claim: Ordering, backend: str) -> list[Compared]
         for higher, lower in zip(claim.groups, claim.groups[1:], strict=False):
             for upper, below in itertools.product(higher, lower):
                 label = f"{here[upper].scheme} > {here[below].scheme}{place(here[upper])}"
-                outcome = _above(here[upper], here[below])
+                outcome = here[upper].above(here[below], EQUAL)
                 compared.append(Compared(label, outcome, (ours[upper], ours[below])))
     return compared
 
 
-def _above(upper: Reading, lower: Reading) -> Outcome:
-    """Return whether one value lies above another, paired by repeat: repeats share seeds."""
-    shared = sorted(upper.samples.keys() & lower.samples.keys())
-    differences = [upper.samples[repeat] - lower.samples[repeat] for repeat in shared]
-    if not differences:
-        return "undecided"
-    usual = float(
-        (np.mean if lower.centre == "mean" else np.median)([lower.samples[repeat] for repeat in shared])
-    )
-    difference = interval_of(upper.centre, differences, seed_of(upper.scheme, lower.scheme, str(upper.seed)))
-    return above(difference, EQUAL * abs(usual))
-
-
-def _ratios(results: Results, claim: Ratio, margin: float, backend: str) -> list[Compared]:
+def _ratios(claim: Ratio, margin: float, read: Read) -> list[Compared]:
     readings = []
     for scheme in claim.schemes or [None]:
-        sides = [
-            read(results, claim, part, part.scheme or scheme or "", backend) for part in (claim.of, claim.to)
-        ]
+        sides = [read(claim, part, part.scheme or scheme or "") for part in (claim.of, claim.to)]
         overridden = set(claim.of.scenarios) | set(claim.to.scenarios)
         for upper in sides[0]:
             for lower in _counterparts(upper, sides[1], overridden):
-                readings.append(_quotient(upper, lower))
+                readings.append(upper.over(lower))
     if not readings:
         raise NotRun("no scenario of one side has its like on the other")
-    return _in_region(claim, readings, claim.region(margin), lambda label, mine: Ours(label, mine, "×", 2))
+    return _in_region(readings, claim.region(margin), _maker_of_ours(claim))
 
 
 def _counterparts(reading: Reading, candidates: list[Reading], overridden: set[str]) -> list[Reading]:
@@ -140,41 +129,19 @@ def _counterparts(reading: Reading, candidates: list[Reading], overridden: set[s
     return counterparts
 
 
-def _quotient(upper: Reading, lower: Reading) -> Reading:
-    """Return the ratio in each repeat that both have; repeats share seeds."""
-    samples = {
-        repeat: value / lower.samples[repeat]
-        for repeat, value in upper.samples.items()
-        if lower.samples.get(repeat)
-    }
-    if not samples:
-        raise NotRun(f"nothing to divide by: {lower.scheme} has no value but 0 in {lower.scenario}")
-    scheme = upper.scheme if upper.scheme == lower.scheme else f"{upper.scheme} / {lower.scheme}"
-    places = (upper.scenario, lower.scenario)
-    scenario = upper.scenario if places[0] == places[1] else " / ".join(places)
-    seed = seed_of(str(upper.seed), str(lower.seed))
-    return Reading(scheme, scenario, upper.place, samples, seed, upper.centre)
-
-
-def _trends(results: Results, claim: Trend, backend: str) -> list[Compared]:
-    if not all(claim.along in chosen.place.values for chosen in chosen_by(results, claim, Part())):
-        raise NotRun(f"{claim.suite} has no grid of {claim.along}")
+def _trends(claim: Trend, read: Read) -> list[Compared]:
+    # Fitting a line needs all points, for any `over` of the claim.
+    points = claim.model_copy(update={"over": "each"})
     lines = []
     for scheme in claim.schemes:
         groups: dict[tuple[object, ...], list[Reading]] = {}
-        for reading in _all(results, claim, scheme, backend):
+        for reading in read(points, Part(), scheme):
+            if reading.place is None or claim.along not in reading.place.values:
+                raise NotRun(f"{claim.suite} has no grid of {claim.along}")
             fixed_values = tuple(_fixed_values(reading, claim.along).items()) if claim.over == "each" else ()
             groups.setdefault(fixed_values, []).append(reading)
         lines += [_change(group, claim.along) for group in groups.values()]
-    metric = MEASURES[claim.metric or ""]
-    return _in_region(
-        claim, lines, claim.region(), lambda label, mine: Ours(label, mine, metric.unit, metric.digits)
-    )
-
-
-def _all(results: Results, claim: Trend, scheme: str, backend: str) -> list[Reading]:
-    """Return all scenarios' readings, for any ``over`` of the claim: fitting a line needs all points."""
-    return read(results, claim.model_copy(update={"over": "each"}), Part(), scheme, backend)
+    return _in_region(lines, claim.region(0.0), _maker_of_ours(claim))
 
 
 def _change(readings: list[Reading], along: str) -> Reading:
@@ -209,6 +176,8 @@ def _fixed_values(reading: Reading, along: str) -> dict[str, GridValue]:
 
 
 def _maker_of_ours(claim: Claim) -> Callable[[str, Interval], Ours]:
+    if isinstance(claim, Ratio):
+        return lambda label, mine: Ours(label, mine, "×", 2)
     metric = MEASURES[claim.metric or ""] if claim.metric else None
     unit, digits = (metric.unit, metric.digits) if metric else ("", 3)
     return lambda label, mine: Ours(label, mine, unit, digits)

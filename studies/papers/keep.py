@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import polars as pl
 from matplotlib import rc_context
@@ -16,20 +16,25 @@ from leogym.common.atomic import write_atomically
 from leogym.common.command_line import OneLineParser, as_folder
 from leogym.common.errors import InputError
 from leogym.configs import suite
+from leogym.configs.suite import Suite
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report.templates import environment
 from leogym.results.figure_style import FAINT, INK, RC, canvas, looks
+from studies.papers import kept_verdicts
 from studies.papers import suites as common
 from studies.papers import table as claims
+from studies.papers.claim import AUTHORS, LEARNED
+from studies.papers.kinds import Ordering
 from studies.papers.paper import load
-from studies.papers.verdicts import verdicts
+from studies.papers.verdicts import Verdict, verdicts
 
 PLACE = Path(__file__).parent / "results"
 MOST_BYTES = 1_500_000
 DIGITS = 5
 """Significant digits of kept numbers."""
 SUMMARY, CLAIMS, EVALUATIONS = "summary.csv.gz", "claims.csv", "evaluations.csv"
-TEXTS = "where", "says", "needs", "reason"
+INTERVALS = "values.csv"
+TEXTS = "where", "says", "needs", "reason", "headline"
 """Columns of a claim that do not depend on results."""
 FIGURE_ALT = "Power of each scheme relative to the best of each suite"
 
@@ -40,14 +45,21 @@ class Kept:
 
     summary: pl.DataFrame
     claims: pl.DataFrame
+    values: pl.DataFrame
+    """A claim's intervals, by which a changed region can judge it again; none of orderings."""
     evaluations: pl.DataFrame
     """One row each: what was run, by which command, with which versions."""
 
     @classmethod
     def of(cls, results: Results) -> Self:
         """Reduce an evaluation."""
-        beside = claims.table(verdicts(results), results.quick)
-        return cls(rounded(results.summary), rounded(beside), _evaluation(results))
+        judged = verdicts(results)
+        return cls(
+            rounded(results.summary),
+            rounded(claims.table(judged, results.quick)),
+            rounded(_values(judged)),
+            _evaluation(results),
+        )
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -60,25 +72,25 @@ class Kept:
             return cls(
                 pl.read_csv(folder / SUMMARY),
                 pl.read_csv(folder / CLAIMS, schema=claims.SCHEMA),
+                pl.read_csv(folder / INTERVALS, schema=kept_verdicts.VALUES),
                 pl.read_csv(folder / EVALUATIONS),
             )
         except (OSError, pl.exceptions.PolarsError) as error:
             raise InputError(f"{folder}: holds no kept results: {' '.join(str(error).split())}") from None
 
-    def with_present_texts(self) -> Self:
-        """Return the same results with the claims' texts as the papers' files have them now."""
-        texts = pl.DataFrame(
-            [
-                {"paper": name, "claim": claim.id, **{text: getattr(claim, text) for text in TEXTS}}
-                for name in self.claims["paper"].unique()
-                for claim in load(name).claims
-            ],
-            schema={name: claims.SCHEMA[name] for name in ("paper", "claim", *TEXTS)},
+    def judged_again(self) -> Self:
+        """Return the same results with every claim of the papers' files as they are now, judged by them."""
+        judged = kept_verdicts.judge_again(self.claims, self.values, self.summary)
+        rows = [
+            claims.row(verdict, quick=False) if isinstance(verdict, Verdict) else _with_present_texts(verdict)
+            for verdict in judged
+        ]
+        new = [verdict for verdict in judged if isinstance(verdict, Verdict)]
+        return replace(
+            self,
+            claims=rounded(pl.DataFrame(rows, schema=claims.SCHEMA)),
+            values=rounded(_values(new)),
         )
-        written = self.claims.drop(TEXTS).join(
-            texts, on=["paper", "claim"], how="left", maintain_order="left"
-        )
-        return replace(self, claims=written.select(*claims.SCHEMA))
 
     def with_newer(self, newer: Self) -> Self:
         """Return both, of a suite's scheme and of a claim that both have the newer.
@@ -87,15 +99,40 @@ class Kept:
         """
         suite_and_scheme = ["suite", "scheme"]
         decided = newer.claims.filter(pl.col("verdict") != "not run")
+        same_claim = ["paper", "claim"]
+        decided_values = newer.values.join(decided, on=same_claim, how="semi")
         return type(self)(
             pl.concat(
                 [self.summary.join(newer.summary, on=suite_and_scheme, how="anti"), newer.summary]
             ).sort("suite", maintain_order=True),
-            pl.concat([self.claims.join(decided, on=["paper", "claim"], how="anti"), decided]).sort(
+            pl.concat([self.claims.join(decided, on=same_claim, how="anti"), decided]).sort(
                 "paper", maintain_order=True
             ),
+            pl.concat([self.values.join(decided, on=same_claim, how="anti"), decided_values]),
             pl.concat([self.evaluations, newer.evaluations]),
         )
+
+
+def _with_present_texts(row: dict[str, Any]) -> dict[str, Any]:
+    [claim] = [claim for claim in load(row["paper"]).claims if claim.id == row["claim"]]
+    return row | {text: getattr(claim, text) for text in TEXTS}
+
+
+def _values(judged: Sequence[Verdict]) -> pl.DataFrame:
+    rows = [
+        {
+            "paper": verdict.paper.name,
+            "claim": verdict.claim.id,
+            "label": value.label,
+            "mean": value.interval.mean,
+            "ci_low": None if math.isnan(value.interval.low) else value.interval.low,
+            "ci_high": None if math.isnan(value.interval.high) else value.interval.high,
+        }
+        for verdict in judged
+        if not isinstance(verdict.claim, Ordering)
+        for value in verdict.ours
+    ]
+    return pl.DataFrame(rows, schema=kept_verdicts.VALUES)
 
 
 def _evaluation(results: Results) -> pl.DataFrame:
@@ -123,32 +160,34 @@ def keep(results: Results, folder: Path, *, add: bool = False) -> list[Path]:
         raise InputError(f"{results.folder}: was run with --quick: a look, not a result to keep")
     tables = Kept.of(results)
     if add:
-        tables = Kept.read(folder).with_newer(tables).with_present_texts()
-    suites = {evaluated.name: evaluated for evaluated in results.suites}
+        tables = Kept.read(folder).with_newer(tables)
+    return write(tables.judged_again(), folder, results.suites)
+
+
+def write(tables: Kept, folder: Path, evaluated: Sequence[Suite] = ()) -> list[Path]:
+    """Write tables, figure and page into ``folder``; return the files.
+
+    ``evaluated``: the suites as they ran, of which others than the shipped ones may be.
+    """
+    suites = {ran.name: ran for ran in evaluated}
     here = [
         suites.get(name) or suite.load(name) for name in tables.summary["suite"].unique(maintain_order=True)
     ]
-    power = relative_power(tables.summary, [evaluated.name for evaluated in here if evaluated.tests_schemes])
+    power = relative_power(tables.summary, [ran.name for ran in here if ran.tests_schemes])
     files = {
         SUMMARY: gzip.compress(tables.summary.write_csv().encode(), mtime=0),
         CLAIMS: tables.claims.write_csv().encode(),
+        INTERVALS: tables.values.write_csv().encode(),
         EVALUATIONS: tables.evaluations.write_csv().encode(),
         "main.svg": figure(power).encode(),
         "README.md": page(tables).encode(),
     }
     if (size := sum(map(len, files.values()))) > MOST_BYTES:
-        raise InputError(f"{results.folder}: {size:,} bytes to keep: more than {MOST_BYTES:,}")
+        raise InputError(f"{folder}: {size:,} bytes to keep: more than {MOST_BYTES:,}")
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in files.items():
         write_atomically(folder / name, data)
     return [folder / name for name in files]
-
-
-def renew_texts(folder: Path) -> Path:
-    """Write the claims in ``folder`` with the papers' texts of now; return the file."""
-    path = folder / CLAIMS
-    write_atomically(path, Kept.read(folder).with_present_texts().claims.write_csv().encode())
-    return path
 
 
 def rounded(table: pl.DataFrame) -> pl.DataFrame:
@@ -160,7 +199,8 @@ def relative_power(summary: pl.DataFrame, tested: Sequence[str]) -> dict[str, di
     """Return each scheme's power by suite of ``tested``, as a share of the suite's best scheme.
 
     A suite's power is the geometric mean over its scenarios. Includes only suites where all of
-    `common.TWELVE` have one; if some of these were not run, all schemes that ran in every suite.
+    `common.TWELVE` have one; if some of these were not run, all schemes that ran in every suite. Schemes with
+    the authors' weights have a share of the suites in which they ran.
     """
     power = summary.filter((pl.col("metric") == "power") & (pl.col("mean") > 0))
     means = power.group_by("suite", "scheme").agg(pl.col("mean").log().mean().exp(), pl.len())
@@ -171,8 +211,13 @@ def relative_power(summary: pl.DataFrame, tested: Sequence[str]) -> dict[str, di
     for tried in tested:
         of = {name: cells[tried, name] for name in schemes if (tried, name) in cells}
         if len(of) == len(schemes):
+            of |= {
+                name + AUTHORS: cells[tried, name + AUTHORS]
+                for name in schemes
+                if (tried, name + AUTHORS) in cells
+            }
             for name, mean in of.items():
-                shares[name][tried] = mean / max(of.values())
+                shares.setdefault(name, {})[tried] = mean / max(of.values())
     return shares
 
 
@@ -225,6 +270,9 @@ def page(tables: Kept) -> str:
         later=later,
         sections=sections,
         authors=", ".join(sorted(set(imported))),
+        absent=", ".join(name for name in LEARNED if name not in set(imported)),
+        headline=claims.counted(tables.claims.filter(pl.col("headline"))["verdict"]),
+        independent=claims.counted(tables.claims.filter(pl.col("independent"))["verdict"]),
         alt=FIGURE_ALT,
         digits=DIGITS,
     )
@@ -239,7 +287,7 @@ def run(arguments: Sequence[str]) -> int:
     parser = OneLineParser(
         prog="leogym papers keep",
         description="Reduce an evaluation to a few small files for a repository.",
-        examples=("runs/papers", "runs/leo-orbit --add", "--texts"),
+        examples=("runs/papers", "runs/leo-orbit --add", "--judge"),
     )
     parser.add_argument("folder", type=as_folder, nargs="?", metavar="FOLDER", help="of an evaluation")
     parser.add_argument(
@@ -249,14 +297,15 @@ def run(arguments: Sequence[str]) -> int:
         "--add", action="store_true", help="to what is kept there: replace what both have, leave the rest"
     )
     parser.add_argument(
-        "--texts", action="store_true", help="only write the claims' sentences and reasons as they are now"
+        "--judge", action="store_true", help="only judge what is kept by the claims as they are now"
     )
     options = parser.parse_args(arguments)
-    if options.texts == (options.folder is not None) or (options.texts and options.add):
-        parser.error("give the FOLDER of an evaluation, or --texts alone")
-    if options.texts:
-        print(renew_texts(options.to))
-        return 0
-    for path in keep(Results.read(options.folder), options.to, add=options.add):
+    if options.judge == (options.folder is not None) or (options.judge and options.add):
+        parser.error("give the FOLDER of an evaluation, or --judge alone")
+    if options.judge:
+        files = write(Kept.read(options.to).judged_again(), options.to)
+    else:
+        files = keep(Results.read(options.folder), options.to, add=options.add)
+    for path in files:
         print(path)
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -9,22 +10,7 @@ from pydantic import Field, model_validator
 from leogym.common.strict import NonNegative, Strict
 from studies.papers.claim import Claim, Finite, Part, check_metric
 from studies.papers.measures import MEASURES
-from studies.papers.region import Region
-
-
-class Number(Strict):
-    """A stated number and its tolerance."""
-
-    value: Finite
-    tolerance: NonNegative
-    """The text's rounding; more if the text says "about" or the number is read off a figure."""
-    about: bool = False
-    """Whether the text is vague, and the tolerance our choice."""
-
-    def region(self, margin: float) -> Region:
-        """Return the band around the number; ``margin`` is the minimum relative half-width."""
-        half = max(self.tolerance, margin * abs(self.value))
-        return Region(self.value - half, self.value + half)
+from studies.papers.region import Region, around
 
 
 class Bounds(Strict):
@@ -41,13 +27,13 @@ class Bounds(Strict):
             raise ValueError("at_least: is above at_most")
         return self
 
-    def region(self) -> Region:
+    def region(self, no_effect: float | None) -> Region:
         """Return the region between the bounds."""
         low = float("-inf") if self.at_least is None else self.at_least
         high = float("inf") if self.at_most is None else self.at_most
-        return Region(low, high)
+        return Region(low, high, no_effect)
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """Return the bounds in words."""
         ends = (("at least", self.at_least), ("at most", self.at_most))
         return ", ".join(f"{word} {end:,.10g}" for word, end in ends if end is not None)
@@ -64,13 +50,45 @@ class ByScheme(Claim):
         return self.schemes
 
 
-class Value(ByScheme):
+NO_EFFECT = {
+    "normalized_goodput": 1.0,
+    "utilization": 1.0,
+    "goodput_ratio": 1.0,
+    "jain": 1.0,
+    "delay_inflation": 1.0,
+    "full_share": 100.0,
+}
+"""Displayed values of metrics where nothing limits goodput, no queue adds delay and flows share evenly."""
+
+
+class Level(ByScheme):
+    """A claim about a metric's own value for each scheme."""
+
+    no_effect: Finite | None = None
+    """The value without the effect, as displayed; default: `NO_EFFECT`'s."""
+    little: bool = False
+    """Whether the paper says that there is little or no effect, so that the region reaches ``no_effect``."""
+
+    @property
+    def reference(self) -> float | None:
+        """The value without the effect; None if the metric has none."""
+        return NO_EFFECT.get(self.metric or "") if self.no_effect is None else self.no_effect
+
+    def checked(self, region: Region) -> Region:
+        """Return a claim's region; raise a ValueError if it reaches "no effect" without ``little``."""
+        reference = self.reference
+        return region if reference is None else _checked(region, reference, self.little)
+
+
+class Value(Level):
     """A number for each scheme, in the metric's unit in the report."""
 
     kind: Literal["value"]
     value: Finite
     tolerance: NonNegative
+    """The text's rounding; more if the text says "about" or the number is read off a figure."""
     about: bool = False
+    """Whether the text is vague, and the tolerance our choice."""
     unit: str = ""
 
     @model_validator(mode="after")
@@ -78,10 +96,9 @@ class Value(ByScheme):
         _check_unit(self.metric, self.unit)
         return self
 
-    @property
-    def number(self) -> Number:
-        """The number and its tolerance."""
-        return Number(value=self.value, tolerance=self.tolerance, about=self.about)
+    def region(self, margin: float) -> Region:
+        """Return the region in which the value must lie; ``margin`` is the paper's."""
+        return self.checked(around(self.value, self.tolerance, margin, self.reference))
 
     @property
     def stated(self) -> str:
@@ -91,7 +108,7 @@ class Value(ByScheme):
         )
 
 
-class Bound(ByScheme):
+class Bound(Level):
     """A lower or upper bound for each scheme, in the metric's unit in the report."""
 
     kind: Literal["bound"]
@@ -105,6 +122,10 @@ class Bound(ByScheme):
         _check_unit(self.metric, self.unit)
         return self
 
+    def region(self, _margin: float) -> Region:
+        """Return the region between the bounds."""
+        return self.checked(self.bounds.region(self.reference))
+
     @property
     def bounds(self) -> Bounds:
         """The bounds."""
@@ -113,7 +134,7 @@ class Bound(ByScheme):
     @property
     def stated(self) -> str:
         """The bounds and their unit."""
-        return f"{self.bounds.told()} {self.unit}".rstrip()
+        return f"{self.bounds.in_words()} {self.unit}".rstrip()
 
 
 class Ordering(Claim):
@@ -150,6 +171,10 @@ class Ratio(Claim):
     about: bool = False
     at_least: Finite | None = None
     at_most: Finite | None = None
+    no_effect: Finite = 1.0
+    """The ratio without the effect."""
+    little: bool = False
+    """Whether the paper says that there is little or no effect, so that the region reaches ``no_effect``."""
 
     @model_validator(mode="after")
     def _complete(self) -> Ratio:
@@ -180,17 +205,20 @@ class Ratio(Claim):
         return [self.of, self.to]
 
     def region(self, margin: float) -> Region:
-        """Return the region in which the ratio must lie; ``margin`` as for `Number`."""
+        """Return the region in which the ratio must lie; ``margin`` is the paper's."""
         if self.value is not None and self.tolerance is not None:
-            return Number(value=self.value, tolerance=self.tolerance).region(margin)
-        return Bounds(at_least=self.at_least, at_most=self.at_most).region()
+            region = around(self.value, self.tolerance, margin, self.no_effect)
+        else:
+            bounds = Bounds(at_least=self.at_least, at_most=self.at_most)
+            region = bounds.region(self.no_effect)
+        return _checked(region, self.no_effect, self.little, both_ends=True)
 
     @property
     def stated(self) -> str:
         """The number or the bounds."""
         if self.value is not None:
             return f"{'about ' if self.about else ''}{self.value:,.10g} ×"
-        return Bounds(at_least=self.at_least, at_most=self.at_most).told() + " ×"
+        return Bounds(at_least=self.at_least, at_most=self.at_most).in_words() + " ×"
 
 
 class Trend(ByScheme):
@@ -210,19 +238,32 @@ class Trend(ByScheme):
             raise ValueError("over: must be each or mean for a trend")
         return self
 
-    def region(self) -> Region:
+    def region(self, _margin: float) -> Region:
         """Return the region in which the change must lie."""
         if self.direction == "flat":
             return Region(-self.by, self.by)
         if self.direction == "rises":
-            return Region(self.by, float("inf"), open=True)
-        return Region(float("-inf"), -self.by, open=True)
+            return Region(self.by, float("inf"), 0.0)
+        return Region(float("-inf"), -self.by, 0.0)
 
     @property
     def stated(self) -> str:
         """The direction and the key."""
         by = f" by at {'most' if self.direction == 'flat' else 'least'} {self.by:g}" if self.by else ""
         return f"{self.direction}{by} along {self.along}"
+
+
+def _checked(region: Region, no_effect: float, little: bool, *, both_ends: bool = False) -> Region:
+    """Return a region that shows an effect, or with ``little`` one around "no effect"; else a ValueError."""
+    if not little:
+        if region.reaches(no_effect):
+            raise ValueError(f"reaches {no_effect:g}, no effect, but has no little: true")
+        return region
+    if not region.low <= no_effect <= region.high:
+        raise ValueError(f"little: does not reach {no_effect:g}")
+    if both_ends and math.isinf(region.high - region.low):
+        raise ValueError("little: needs at_least and at_most")
+    return Region(region.low, region.high)  # one that may contain "no effect"
 
 
 def _check_unit(metric: str | None, unit: str) -> None:

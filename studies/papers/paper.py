@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 from leogym.common import yaml_text
 from leogym.common.errors import InputError, one_line
 from leogym.common.strict import NonNegative, Strict
-from studies.papers.kinds import AnyClaim
+from studies.papers.kinds import AnyClaim, Ordering
 
 FOLDER = Path(__file__).parent / "claims"
 
@@ -24,7 +24,7 @@ class Paper(Strict):
     authors: str
     venue: str
     margin: NonNegative
-    """Minimum relative tolerance of numbers from the paper's testbed, whatever their rounding."""
+    """Minimum tolerance of numbers from the paper's testbed, relative to their effect (`region.around`)."""
     claims: Annotated[list[AnyClaim], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -34,6 +34,11 @@ class Paper(Strict):
             if claim.id in ids:
                 raise ValueError(f"claims: {claim.id}: is a duplicate id")
             ids.add(claim.id)
+            if not isinstance(claim, Ordering):
+                try:
+                    claim.region(self.margin)
+                except ValueError as error:
+                    raise ValueError(f"claims: {claim.id}: {error}") from None
         return self
 
 

@@ -1,15 +1,17 @@
 """Our runs' values for one side of a claim: one per repeat, by scenario or over all."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from leogym.configs.suite import Suite, Value
 from leogym.evaluation.recorded.results import Results
 from leogym.results.intervals import Interval, interval, median_interval, seed_of
-from studies.papers.claim import AUTHORS, Centre, Claim, Part, Scenarios, Span
+from studies.papers.claim import AUTHORS, LEARNED, Centre, Claim, Over, Part, Scenarios, Span
 from studies.papers.measures import MEASURES, Samples, of_runs
+from studies.papers.region import Outcome, above
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,15 @@ def choose(suite: Suite, wanted: Scenarios) -> list[Chosen]:
     chosen = {}
     # Any scheme will do, also for names that contain it: names are compared within one suite.
     for case in suite.cases("cubic"):
-        if all(_among(case.values[key], choice) for key, choice in wanted.items()):
+        if all(among(case.values[key], choice) for key, choice in wanted.items()):
             name = case.scenario.name
             place = Place({key: case.values[key] for key in keys}, frozenset(spread))
             chosen[name] = Chosen(name, place)
     return list(chosen.values())
 
 
-def _among(value: Value, choice: Value | list[Value] | Span) -> bool:
+def among(value: Value, choice: Value | list[Value] | Span) -> bool:
+    """Return whether a grid value is a chosen one."""
     if isinstance(choice, Span):
         return choice.holds(value)
     return value in choice if isinstance(choice, list) else value == choice
@@ -76,6 +79,43 @@ class Reading:
         """The mean over repeats with its 95 % interval, as in ``summary.csv``, or the median with its own."""
         return interval_of(self.centre, list(self.samples.values()), self.seed)
 
+    def above(self, lower: "Reading", equal: float) -> Outcome:
+        """Return whether this value lies above another, paired by repeat: repeats share seeds.
+
+        ``equal``: the relative difference, to the lower value, below which both count as equal.
+        """
+        shared = sorted(self.samples.keys() & lower.samples.keys())
+        differences = [self.samples[repeat] - lower.samples[repeat] for repeat in shared]
+        if not differences:
+            return "undecided"
+        centre = np.mean if lower.centre == "mean" else np.median
+        usual = float(centre([lower.samples[repeat] for repeat in shared]))
+        seed = seed_of(self.scheme, lower.scheme, str(self.seed))
+        return above(interval_of(self.centre, differences, seed), equal * abs(usual))
+
+    def over(self, lower: "Reading") -> "Reading":
+        """Return the ratio to another value in each repeat that both have; repeats share seeds."""
+        samples = {
+            repeat: value / lower.samples[repeat]
+            for repeat, value in self.samples.items()
+            if lower.samples.get(repeat)
+        }
+        if not samples:
+            raise NotRun(f"nothing to divide by: {lower.scheme} has no value but 0 in {lower.scenario}")
+        scheme, scenario = quotient_names(self, lower)
+        seed = seed_of(str(self.seed), str(lower.seed))
+        return Reading(scheme, scenario, self.place, samples, seed, self.centre)
+
+
+AnyReading = TypeVar("AnyReading", bound=Reading)
+
+
+def quotient_names(upper: Reading, lower: Reading) -> tuple[str, str]:
+    """Return the scheme's and the scenario's name of a ratio of two readings."""
+    scheme = upper.scheme if upper.scheme == lower.scheme else f"{upper.scheme} / {lower.scheme}"
+    places = (upper.scenario, lower.scenario)
+    return scheme, upper.scenario if places[0] == places[1] else " / ".join(places)
+
 
 def interval_of(centre: Centre, values: list[float], seed: int) -> Interval:
     """Return the interval of a statistic over repeats."""
@@ -87,26 +127,33 @@ def read(results: Results, claim: Claim, part: Part, scheme: str, backend: str) 
 
     ``part`` has the differences on this side of a ratio; it is empty for other claims.
     """
-    scheme = _standing_for(results, claim, scheme)
+    scheme = judged_scheme(scheme)
+    if scheme not in results.schemes:
+        raise NotRun(missing_scheme(scheme))
     readings = [
         _of_scenario(results, claim, part, chosen, scheme, backend)
-        for chosen in chosen_by(results, claim, part)
+        for chosen in chosen_by(results.suites, claim, part)
     ]
     if claim.over == "deviation":
         return [_deviation_of(readings)]
-    if claim.over == "each" or len(readings) == 1:
-        return readings
-    if claim.over == "mean":
+    if claim.over == "mean" and len(readings) > 1:
         return [mean_of(readings)]
-    pick, word = (max, "highest") if claim.over == "max" else (min, "lowest")
+    return extreme_of(readings, claim.over)
+
+
+def extreme_of(readings: list[AnyReading], over: Over) -> list[AnyReading]:
+    """Return the reading with the highest or the lowest value, or all of them if none of the two is meant."""
+    if over not in ("max", "min") or len(readings) == 1:
+        return readings
+    pick, word = (max, "highest") if over == "max" else (min, "lowest")
     extreme = pick(readings, key=lambda reading: reading.interval.mean)
     return [replace(extreme, scenario=f"{word}, in {extreme.scenario}", place=None)]
 
 
-def chosen_by(results: Results, claim: Claim, part: Part) -> list[Chosen]:
+def chosen_by(suites: Iterable[Suite], claim: Claim, part: Part) -> list[Chosen]:
     """Return the scenarios of one side of a claim, or raise `NotRun`."""
     name = part.suite or claim.suite
-    suite = next((candidate for candidate in results.suites if candidate.name == name), None)
+    suite = next((candidate for candidate in suites if candidate.name == name), None)
     if suite is None:
         raise NotRun(f"no run of the suite {name}")
     wanted = {**claim.scenarios, **part.scenarios}
@@ -147,10 +194,15 @@ def _deviation_of(readings: Sequence[Reading]) -> Reading:
     return Reading(first.scheme, label, None, samples, seed_of(first.scheme, label, str(first.seed)))
 
 
-def _standing_for(results: Results, claim: Claim, scheme: str) -> str:
-    """Return the scheme to check a claim with: ``NAME-authors`` (the authors' weights) if it ran."""
-    own = scheme + AUTHORS
-    return own if claim.needs is not None and own in results.schemes else scheme
+def judged_scheme(scheme: str) -> str:
+    """Return the scheme to check a claim with: of a learned one ``NAME-authors``, its authors' weights."""
+    return scheme + AUTHORS if scheme in LEARNED else scheme
+
+
+def missing_scheme(scheme: str) -> str:
+    """Return what is missing where a scheme did not run."""
+    name = scheme.removesuffix(AUTHORS)
+    return f"{name}'s authors' weights did not run" if name != scheme else f"no run of {scheme}"
 
 
 def _of_scenario(

@@ -15,6 +15,8 @@ CHANCE = 0.05
 """Share of a claim's comparisons that may differ by chance."""
 DECIDED = 0.8
 """Share of a claim's comparisons that must agree for the claim to agree."""
+FACTOR = 2.0
+"""A number whose effect is this many times the paper's or more, or less, differs however near it is."""
 
 
 @dataclass(frozen=True)
@@ -23,19 +25,45 @@ class Region:
 
     low: float
     high: float
-    open: bool = False
+    no_effect: float | None = None
+    """The value without the claimed effect: an interval that contains it cannot agree. None: no such value,
+    or a claim of little or no effect."""
+    near: tuple[float, float] | None = None
+    """A wider region: an interval outside ``low`` to ``high`` that touches it is undecided."""
 
     def outcome(self, interval: Interval) -> Outcome:
         """Return whether an interval lies inside or outside; ``undecided`` if neither, as for one run."""
         if math.isnan(interval.low):
             return "undecided"
-        if self.open:
-            inside = self.low < interval.low and interval.high < self.high
-            outside = interval.high <= self.low or self.high <= interval.low
-        else:
-            inside = self.low <= interval.low and interval.high <= self.high
-            outside = interval.high < self.low or self.high < interval.low
-        return "agrees" if inside else "differs" if outside else "undecided"
+        low, high = self.near or (self.low, self.high)
+        if interval.high < low or high < interval.low:
+            return "differs"
+        if interval.high <= self.low == self.no_effect or self.no_effect == self.high <= interval.low:
+            return "differs"
+        inside = self.low <= interval.low and interval.high <= self.high
+        shows_effect = self.no_effect is None or not interval.low <= self.no_effect <= interval.high
+        return "agrees" if inside and shows_effect else "undecided"
+
+    def reaches(self, value: float) -> bool:
+        """Return whether a value lies inside, not on an edge."""
+        return self.low < value < self.high
+
+
+def around(value: float, tolerance: float, margin: float, no_effect: float | None) -> Region:
+    """Return a number's region. Its effect is its distance from 0 or ``no_effect``, whichever is nearer.
+
+    The region reaches as far as ``tolerance`` or ``margin`` times the effect. A number off by at most
+    ``margin`` times the paper's is near if its effect is less than `FACTOR` times as large or small.
+    """
+    effect = abs(value) if no_effect is None else min(abs(value), abs(value - no_effect))
+    half = max(tolerance, margin * effect)
+    low, high = value - half, value + half
+    if no_effect is None or no_effect == value:
+        return Region(low, high, no_effect)
+    level = max(tolerance, margin * abs(value))
+    ends = sorted(no_effect + (value - no_effect) * factor for factor in (1 / FACTOR, FACTOR))
+    near = min(low, max(value - level, ends[0])), max(high, min(value + level, ends[1]))
+    return Region(low, high, no_effect, near)
 
 
 def above(difference: Interval, equal: float) -> Outcome:

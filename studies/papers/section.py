@@ -11,11 +11,13 @@ from leogym.evaluation.report.page import QUICK
 from leogym.evaluation.report.section import Badge, FigureName, Section
 from leogym.evaluation.report.templates import environment
 from studies.papers import table
-from studies.papers.paper import Paper
+from studies.papers.paper import Paper, load, shipped
 from studies.papers.verdicts import Verdict, verdicts
 
 TEMPLATES = Path(__file__).parent / "templates"
 ANCHOR = "papers"
+COVERED = 0.5
+"""Share of all papers' claims that the runs must decide for a badge with the share that agrees."""
 FIGURE = re.compile(r"(?:Figs?\.|Tables?) \w+(?:(?:, | and | to )\w+)*")
 
 
@@ -64,9 +66,12 @@ def figure_name(suite: Suite, paper: Paper) -> FigureName | None:
 
 
 def badge(judged: Sequence[Verdict]) -> Badge | None:
-    """Return the share of the claims that agree; None if the runs decide no claim."""
+    """Return the share of the claims that agree; None if the runs decide less than `COVERED` of all claims.
+
+    A share of the claims of a few suites would say more about the choice of these suites.
+    """
     decided = [verdict for verdict in judged if verdict.outcome in ("agrees", "differs")]
-    if not decided:
+    if len(decided) < COVERED * sum(len(load(name).claims) for name in shipped()):
         return None
     agree = sum(verdict.outcome == "agrees" for verdict in decided)
     text = f"of papers’ claims agree: {agree} of the {len(decided)} that these runs decide"

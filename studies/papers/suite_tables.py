@@ -1,6 +1,7 @@
-"""``leogym papers tables``: write tables into the papers' pages from the results in ``results/``.
+"""``leogym papers tables``: write what is kept in ``results/`` into the study's pages.
 
-A comment in a page names a suite and its metrics; everything up to the next comment is replaced::
+These are the tables of suites, the counts of verdicts (`verdict_counts`) and the page of findings. A comment
+in a page names a suite and its metrics; everything up to the next comment is replaced::
 
     <!-- results of leo-pair: goodput_ratio, utilization in 60 ms.* -->
     <!-- end of results -->
@@ -19,7 +20,8 @@ from leogym.common.command_line import OneLineParser
 from leogym.common.errors import InputError
 from leogym.configs import suite
 from leogym.results.metrics import METRICS, Metric
-from studies.papers import keep
+from studies.papers import findings, keep, verdict_counts
+from studies.papers.claim import AUTHORS
 
 PAGES = Path(__file__).parent
 END = "<!-- end of results -->"
@@ -47,10 +49,15 @@ def _filled(block: re.Match[str], summary: pl.DataFrame) -> str:
     if unknown := [metric for metric in asked if metric not in METRICS]:
         raise InputError(f"{name}: no metric {unknown[0]!r}")
     metrics = [METRICS[metric] for metric in asked]
-    schemes = suite.load(name).schemes
-    rows = summary.filter(
-        (pl.col("suite") == name) & pl.col("metric").is_in(asked) & pl.col("scheme").is_in(schemes)
-    )
+    of_suite = summary.filter((pl.col("suite") == name) & pl.col("metric").is_in(asked))
+    ran = set(of_suite["scheme"])
+    schemes = [
+        column
+        for scheme in suite.load(name).schemes
+        for column in (scheme, scheme + AUTHORS)
+        if column == scheme or column in ran
+    ]
+    rows = of_suite.filter(pl.col("scheme").is_in(schemes))
     cells = {
         (row["scenario"], row["scheme"], row["metric"]): row
         for row in rows.iter_rows(named=True)
@@ -71,7 +78,8 @@ def _filled(block: re.Match[str], summary: pl.DataFrame) -> str:
     runs = f"{counts[0]} runs" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} runs"
     first, *further_labels = [metric.label for metric in metrics]
     titles = ", ".join([f"{first} (95 % interval)", *further_labels])
-    source = f"{titles}; {runs} each, from [results](results/README.md):"
+    source = f"{titles}; {runs} each, from [results](results/README.md)"
+    source += f" (`{AUTHORS}`: the authors' weights):" if any(AUTHORS in name for name in schemes) else ":"
     return f"{block['begin']}\n{source}\n\n" + "\n".join(lines) + f"\n\n{END}"
 
 
@@ -102,18 +110,27 @@ def _natural(text: str) -> list[tuple[float, str]]:
     ]
 
 
+def pages() -> dict[Path, str]:
+    """Return the study's pages as the kept results make them."""
+    kept = keep.Kept.read(keep.PLACE)
+    written = {
+        path: verdict_counts.with_counts(
+            with_tables(path.read_text(encoding="utf-8"), kept.summary), kept.claims
+        )
+        for path in sorted(PAGES.glob("*.md"))
+    }
+    return written | {findings.PAGE: findings.page(kept)}
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run a command line."""
     OneLineParser(
         prog="leogym papers tables",
-        description="Write the tables of the papers' pages from the results in studies/papers/results.",
+        description="Write the study's pages from the results in studies/papers/results.",
         examples=("",),
     ).parse_args(arguments)
-    summary = keep.Kept.read(keep.PLACE).summary
-    for path in sorted(PAGES.glob("*.md")):
-        page = path.read_text(encoding="utf-8")
-        written = with_tables(page, summary)
-        if written != page:
+    for path, written in pages().items():
+        if not path.exists() or written != path.read_text(encoding="utf-8"):
             write_atomically(path, written.encode())
             print(path)
     return 0

@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from studies.papers.digests import of_claim
+from studies.papers.independent import independent
 from studies.papers.paper import Paper
 from studies.papers.region import OUTCOMES
 from studies.papers.verdicts import Verdict
@@ -19,7 +21,8 @@ SCHEMA: dict[str, Any] = {
     **dict.fromkeys(("stated", "ours"), pl.String),
     **dict.fromkeys(("mean", "ci_low", "ci_high"), pl.Float64),
     **dict.fromkeys(("verdict", "why", "needs", "reason"), pl.String),
-    "quick": pl.Boolean,
+    **dict.fromkeys(("headline", "independent", "quick"), pl.Boolean),
+    "digest": pl.String,
 }
 
 
@@ -61,10 +64,11 @@ def sections(verdicts: Sequence[Verdict]) -> list[Section]:
 
 def table(verdicts: Sequence[Verdict], quick: bool) -> pl.DataFrame:
     """Return one row per verdict; only claims with a single value have it in the numeric columns."""
-    return pl.DataFrame([_row(verdict, quick) for verdict in verdicts], schema=SCHEMA)
+    return pl.DataFrame([row(verdict, quick) for verdict in verdicts], schema=SCHEMA)
 
 
-def _row(verdict: Verdict, quick: bool) -> dict[str, Any]:
+def row(verdict: Verdict, quick: bool) -> dict[str, Any]:
+    """Return a verdict's row of ``claims.csv``."""
     claim = verdict.claim
     single = verdict.ours[0].interval if len(verdict.ours) == 1 else None
     edges = (single.low, single.high) if single else (math.nan, math.nan)
@@ -87,5 +91,8 @@ def _row(verdict: Verdict, quick: bool) -> dict[str, Any]:
         "why": verdict.why or None,
         "needs": claim.needs,
         "reason": claim.reason,
+        "headline": claim.headline,
+        "independent": claim.id in independent(verdict.paper.name),
         "quick": quick,
+        "digest": of_claim(claim),
     }

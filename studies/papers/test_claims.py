@@ -6,9 +6,10 @@ import pytest
 from leogym.common.errors import InputError
 from leogym.configs import suite as suites
 from leogym.evaluation.runs import schemes
+from leogym.results.intervals import Interval
 from studies.papers import paper
 from studies.papers.claim import Part
-from studies.papers.kinds import Ratio, Trend
+from studies.papers.kinds import Ordering, Ratio, Trend
 from studies.papers.measures import MEASURES
 from studies.papers.readings import choose
 
@@ -119,8 +120,7 @@ def test_all_five_papers_are_there():
 def test_every_claim_names_what_there_is(name, claim):
     parts = [claim.of, claim.to] if isinstance(claim, Ratio) else [Part()]
     assert claim.metric is None or claim.metric in MEASURES
-    if claim.needs is None:
-        assert set(claim.under_test) <= {*leosim.schemes(), *schemes.shipped()}
+    assert set(claim.under_test) <= {*leosim.schemes(), *schemes.shipped()}
     for part in parts:
         suite_name = part.suite or claim.suite
         if suite_name not in suites.shipped() or claim.metric is None:
@@ -133,3 +133,21 @@ def test_every_claim_names_what_there_is(name, claim):
         assert found or claim.needs is not None, f"{suite_name} has no scenario with {wanted}"
         if isinstance(claim, Trend):
             assert claim.needs is not None or all(claim.along in one.place.values for one in found)
+
+
+@pytest.mark.parametrize(("name", "claim"), ALL, ids=[f"{name}-{claim.id}" for name, claim in ALL])
+def test_no_claim_agrees_with_a_value_that_shows_no_effect(name, claim):
+    if isinstance(claim, Ordering):
+        # One difference above 0 in every repeat: no difference is no order.
+        return
+    no_effect = {Ratio: lambda: claim.no_effect, Trend: lambda: 0.0}.get(
+        type(claim), lambda: claim.reference
+    )()
+    little = (isinstance(claim, Trend) and claim.direction == "flat") or getattr(claim, "little", False)
+    if no_effect is None or little:
+        return
+    region = claim.region(paper.load(name).margin)
+    noise = 1e-3 * max(1.0, abs(no_effect))
+    for low, high in ((0, 0), (-noise, noise), (-noise, 0), (0, noise)):
+        shown = Interval(no_effect, no_effect + low, no_effect + high, 5)
+        assert region.outcome(shown) != "agrees"

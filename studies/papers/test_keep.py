@@ -6,16 +6,26 @@ import polars as pl
 import pytest
 
 from leogym.common.errors import InputError
+from leogym.configs import suite as suites
 from leogym.evaluation.recorded.results import Results
-from studies.papers import keep
+from leogym.results.intervals import Interval
+from studies.papers import keep, kept_verdicts
+from studies.papers.paper import load, parse
 from tests.support.sample_results import sample_results
+
+
+def not_quick(found: Results, **description: str) -> Results:
+    """Return sample results, which are quick ones, as those of the whole suites."""
+    whole = [
+        suites.load(suite["name"]).model_dump(mode="json") for suite in found.description["config"]["suites"]
+    ]
+    config = {**found.description["config"], "quick": False, "suites": whole}
+    return replace(found, description={**found.description, "config": config, **description})
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
-    found = sample_results(tmp_path / "run", ["leo-single", "leo-pair"], ["cubic", "astraea"], 2)
-    config = {**found.description["config"], "quick": False}
-    return replace(found, description={**found.description, "config": config})
+    return not_quick(sample_results(tmp_path / "run", ["leo-single", "leo-pair"], ["cubic", "astraea"], 2))
 
 
 def test_what_is_kept_reads_with_one_line_and_is_the_same_each_time(tmp_path, results):
@@ -23,6 +33,7 @@ def test_what_is_kept_reads_with_one_line_and_is_the_same_each_time(tmp_path, re
     assert {path.name for path in files} == {
         "summary.csv.gz",
         "claims.csv",
+        "values.csv",
         "evaluations.csv",
         "main.svg",
         "README.md",
@@ -67,10 +78,8 @@ def test_a_later_evaluation_replaces_its_suites_schemes_and_claims(tmp_path, res
     kept = tmp_path / "kept"
     keep.keep(results, kept)
     before = keep.Kept.read(kept)
-    newer = sample_results(tmp_path / "newer", ["leo-pair"], ["cubic"], 4)
-    config = {**newer.description["config"], "quick": False}
-    newer = replace(
-        newer, description={**newer.description, "config": config, "command": "the later command"}
+    newer = not_quick(
+        sample_results(tmp_path / "newer", ["leo-pair"], ["cubic"], 4), command="the later command"
     )
     keep.keep(newer, kept, add=True)
     after = keep.Kept.read(kept)
@@ -96,23 +105,88 @@ def test_a_folder_without_kept_results_cannot_be_added_to(tmp_path, results):
         keep.keep(results, tmp_path, add=True)
 
 
-def test_the_kept_claims_have_the_papers_texts(tmp_path):
+def test_the_kept_claims_are_those_of_the_papers_files_and_judged_by_them():
     kept = keep.Kept.read(keep.PLACE)
-    assert kept.with_present_texts().claims.equals(kept.claims), "leogym papers.keep --texts"
+    again = kept.judged_again()
+    assert again.claims.equals(kept.claims), "leogym papers keep --judge"
+    assert again.values.equals(kept.values)
 
 
-def test_a_claims_texts_are_written_again_and_its_results_stay(tmp_path, results):
+def test_a_kept_claim_that_differs_has_a_reason_or_says_that_there_is_none():
+    claims = keep.Kept.read(keep.PLACE).claims
+    assert (
+        claims.filter((pl.col("verdict") == "differs") & pl.col("reason").is_null())["claim"].to_list() == []
+    )
+
+
+def test_kept_results_are_judged_again_by_their_intervals(tmp_path, results):
     keep.keep(results, tmp_path)
-    before = keep.Kept.read(tmp_path).claims
-    old = before.with_columns(reason=pl.lit("of before"), says=pl.lit("of before"))
-    (tmp_path / "claims.csv").write_text(old.write_csv())
-    assert keep.renew_texts(tmp_path) == tmp_path / "claims.csv"
-    assert keep.Kept.read(tmp_path).claims.equals(before)
+    kept = keep.Kept.read(tmp_path)
+    assert kept.judged_again().claims.equals(kept.claims)
+    name = "single.cubic-sd-ny-bp"  # at most 0.9
+    for low, high, verdict in ((0.1, 0.2, "agrees"), (0.89, 0.91, "undecided"), (0.91, 0.92, "differs")):
+        moved = kept.values.with_columns(
+            pl.when(pl.col("claim") == name).then(edge).otherwise(pl.col(column)).alias(column)
+            for column, edge in (("ci_low", low), ("ci_high", high))
+        )
+        claims = replace(kept, values=moved).judged_again().claims
+        assert claims.filter(pl.col("claim") == name)["verdict"].to_list() == [verdict]
+
+
+def test_a_claim_that_measures_something_else_now_is_judged_by_the_summary(tmp_path, results):
+    keep.keep(results, tmp_path)
+    kept = keep.Kept.read(tmp_path)
+    before = {row["claim"]: row for row in kept.claims.iter_rows(named=True)}
+    stale = replace(kept, claims=kept.claims.with_columns(digest=pl.lit("of before")))
+    after = {row["claim"]: row for row in stale.judged_again().claims.iter_rows(named=True)}
+    assert after["single.cubic-sd-ny-bp"] == before["single.cubic-sd-ny-bp"]
+    assert after["pair.astraea-fairer-later"]["why"] == "astraea's authors' weights did not run"
+    assert after["pair.noise"]["why"] == "no run of bbr3"
+
+
+def test_an_order_of_kept_intervals_needs_them_apart():
+    paper = load("learning-cc-for-leo")
+    [claim] = [claim for claim in paper.claims if claim.id == "pair.cubic-fair-on-bp"]
+    order = parse(
+        {
+            **paper.model_dump(exclude={"claims"}),
+            "claims": [
+                {
+                    **claim.model_dump(include={"id", "where", "says", "suite", "metric", "scenarios"}),
+                    "kind": "ordering",
+                    "order": ["cubic", "satcp"],
+                }
+            ],
+        },
+        "order",
+    ).claims[0]
+    for upper, lower, verdict in (
+        ((0.8, 0.9), (0.5, 0.7), "agrees"),
+        ((0.8, 0.9), (0.5, 0.85), "undecided"),
+        ((0.5, 0.7), (0.8, 0.9), "differs"),
+    ):
+        kept = {
+            ("leo-pair", "sd-ny-bp", scheme, "goodput_ratio"): Interval((low + high) / 2, low, high, 5)
+            for scheme, (low, high) in (("cubic", upper), ("satcp", lower))
+        }
+        assert kept_verdicts.judge(order, paper, kept).outcome == verdict
+
+
+def test_a_ratio_of_kept_intervals_is_that_of_the_worst_cases():
+    paper = load("leotcp")
+    [claim] = [claim for claim in paper.claims if claim.id == "soft.bbr-over-bbr3"]
+    kept = {
+        ("leotcp-reroute", "back", scheme, "utilization"): Interval(mean, mean - 0.1, mean + 0.1, 5)
+        for scheme, mean in (("bbr", 0.9), ("bbr3", 0.6))
+    }
+    [ours] = kept_verdicts.judge(claim, paper, kept).ours
+    assert (ours.interval.mean, ours.interval.low, ours.interval.high) == pytest.approx(
+        (0.9 / 0.6, 0.8 / 0.7, 1.0 / 0.5)
+    )
 
 
 def test_the_page_says_whose_claims_the_authors_own_weights_judged(tmp_path):
-    found = sample_results(tmp_path / "run", ["leo-pair"], ["astraea-authors"], 2)
-    config = {**found.description["config"], "quick": False}
-    keep.keep(replace(found, description={**found.description, "config": config}), tmp_path / "kept")
+    found = not_quick(sample_results(tmp_path / "run", ["leo-pair"], ["astraea-authors"], 2))
+    keep.keep(found, tmp_path / "kept")
     about = (tmp_path / "kept" / "README.md").read_text()
-    assert "Claims about astraea alone are judged by the authors' own weights" in about
+    assert "Claims about astraea are judged by the authors' own weights" in about

@@ -6,6 +6,7 @@ import pandas
 import polars as pl
 import pytest
 
+from leogym.common.errors import InputError
 from leogym.configs import suite as suites
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import page as report
@@ -81,6 +82,54 @@ def test_a_value_agrees_where_the_intervals_lie_within_its_tolerance(value, tole
     assert found.outcome == outcome
     assert len(found.ours) == 6
     assert found.ours[0].text.startswith("5.0 [")
+
+
+def test_a_margin_is_relative_to_the_effect_and_not_to_the_level():
+    # 5.2 is 0.2 below a full link: a tenth of that is no tenth of 5.2.
+    value = {"kind": "value", "schemes": ["a"], "value": 5.2, "tolerance": 0.0}
+    assert told(results({"a": 5.5}), 0.1, **value).outcome == "agrees"
+    ours = {"in the paper's place": 5.2, "half as far": 5.27, "a third as far": 5.34, "beyond": 5.5}
+    outcomes = [told(results({"a": mean}), 0.1, **value, no_effect=5.4).outcome for mean in ours.values()]
+    assert outcomes == ["agrees", "undecided", "differs", "differs"]
+
+
+def test_an_interval_with_no_effect_in_it_does_not_agree_and_a_reversed_one_differs():
+    sides = {"kind": "ratio", "of": {"scheme": "a"}, "to": {"scheme": "b"}}
+    for mean, outcome in ((5.1, "agrees"), (5.0, "undecided"), (4.9, "differs")):
+        found = told(unequal_noise({"a": mean, "b": 5}), **sides, at_least=1)
+        assert found.outcome == outcome
+    near = {"value": 0.99, "tolerance": 0.005}
+    for mean, outcome in ((4.95, "agrees"), (5.05, "differs")):
+        assert told(results({"a": mean, "b": 5}), 0.1, **sides, **near).outcome == outcome
+
+
+def unequal_noise(mean: dict[str, Any]) -> Results:
+    """Return results in which the second scheme's noise is that of the first reversed."""
+    found = results(mean)
+    second = list(mean)[-1]
+    turned = pl.when(pl.col("scheme") == second).then(2 * mean[second] - pl.col("goodput_mbps"))
+    return Results(
+        found.folder,
+        found.description,
+        found.runs.with_columns(turned.otherwise(pl.col("goodput_mbps")).alias("goodput_mbps")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("claim", "rule"),
+    [
+        ({"kind": "ratio", "at_least": 0.85}, "reaches 1, no effect"),
+        ({"kind": "ratio", "value": 1, "tolerance": 0.1}, "reaches 1, no effect"),
+        ({"kind": "ratio", "at_least": 0.85, "little": True}, "little: needs at_least and at_most"),
+        ({"kind": "ratio", "at_least": 2, "at_most": 3, "little": True}, "little: does not reach 1"),
+        ({"kind": "bound", "metric": "jain", "at_least": 0.9}, "reaches 1, no effect"),
+        ({"kind": "value", "metric": "jain", "value": 0.98, "tolerance": 0.05}, "reaches 1, no effect"),
+    ],
+)
+def test_only_a_claim_of_little_effect_has_a_region_that_reaches_no_effect(claim, rule):
+    sides = {"of": {"scheme": "a"}, "to": {"scheme": "b"}} if claim["kind"] == "ratio" else {"schemes": ["a"]}
+    with pytest.raises(InputError, match=rule):
+        told(results({"a": 5, "b": 5}), **sides, **claim)
 
 
 def test_a_paper_s_margin_widens_a_number_that_is_rounded_more_finely():
@@ -246,7 +295,8 @@ def test_one_run_decides_nothing():
 @pytest.mark.parametrize(
     ("claim", "why"),
     [
-        ({"schemes": ["b"]}, "no goodput_mbps of b in made-up, 20 ms, 1 BDP"),
+        ({"schemes": ["b"]}, "no run of b"),
+        ({"schemes": ["sage"]}, "sage's authors' weights did not run"),
         ({"suite": "another"}, "no run of the suite another"),
         ({"scenarios": {"rtt_ms": 30}}, "made-up has no scenario with rtt_ms 30"),
         ({"scenarios": {"rate": 1}}, "made-up has no rate"),
@@ -259,12 +309,22 @@ def test_what_is_lacking_is_not_run_and_says_so(claim, why):
     assert (found.outcome, found.why, found.ours) == ("not run", why, ())
 
 
-def test_authors_own_weights_go_before_ours_where_a_claim_needs_them():
-    ours = results({"a": 5, "a-authors": 1})
-    bound = {"kind": "bound", "schemes": ["a"], "at_most": 2}
-    assert told(ours, **bound).outcome == "differs"
-    theirs = told(ours, **bound, needs="the authors' weights")
-    assert (theirs.outcome, theirs.ours[0].label) == ("agrees", "a-authors, 20 ms, 1 BDP")
+def test_learned_schemes_are_judged_by_their_authors_weights_only():
+    bound = {"kind": "bound", "schemes": ["astraea"], "at_most": 2}
+    ours = told(results({"astraea": 1}), **bound)
+    assert (ours.outcome, ours.why) == ("not run", "astraea's authors' weights did not run")
+    theirs = told(results({"astraea": 5, "astraea-authors": 1}), **bound)
+    assert (theirs.outcome, theirs.ours[0].label) == ("agrees", "astraea-authors, 20 ms, 1 BDP")
+
+
+def test_a_suite_that_was_changed_has_no_claims(tmp_path):
+    ours = sample_results(tmp_path, ["leo-single"], ["cubic"], 2)
+    assert verdicts(ours)
+    config = ours.description["config"]
+    [suite] = config["suites"]
+    for change, judged in ({"title": "Another"}, True), ({"fairness_last_s": 10.0}, False):
+        other = {**ours.description, "config": {**config, "suites": [{**suite, **change}]}}
+        assert bool(verdicts(Results(ours.folder, other, ours.runs))) is judged
 
 
 def test_a_part_of_a_run_is_read_from_its_series(tmp_path):
@@ -281,7 +341,9 @@ def test_a_part_of_a_run_is_read_from_its_series(tmp_path):
     assert told(ours, **common, kind="value", **summed).outcome == "agrees"
     for metric in ("rtt_mean_ms", "delay_inflation", "jain", "goodput_ratio"):
         part = {"metric": metric, "window_s": [20, 40]}
-        same = told(ours, **common, kind="ratio", of=part, to={"metric": metric}, at_least=0.5, at_most=2)
+        same = told(
+            ours, **common, kind="ratio", of=part, to={"metric": metric}, at_least=0.5, at_most=2, little=True
+        )
         assert same.outcome == "agrees"
     too_late = {"window_s": [70, 90], "kind": "bound", "at_least": 1, "unit": "Mbit/s"}
     found = told(ours, **common | too_late)
@@ -349,6 +411,7 @@ def test_a_window_may_count_from_the_run_s_end(tmp_path):
         to={"window_s": [stop_s - 20, stop_s - 5]},
         value=1,
         tolerance=1e-9,
+        little=True,
     )
     assert same.outcome == "agrees"
     reach = told(ours, **common, kind="bound", metric="recovery_s", unit="s", window_s=[-15, 0], at_most=15)

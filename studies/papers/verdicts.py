@@ -1,12 +1,15 @@
 """Verdicts: each claim with our values, their intervals, and whether they agree."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leogym.evaluation.recorded.results import Results
+from studies.papers.claim import Claim, Part
 from studies.papers.comparison import Compared, Ours, compare
+from studies.papers.digests import is_shipped
 from studies.papers.kinds import AnyClaim
 from studies.papers.paper import Paper, load, shipped
-from studies.papers.readings import NotRun
+from studies.papers.readings import NotRun, Reading, read
 from studies.papers.region import OUTCOMES, Outcome, together
 
 _NAMED = 3
@@ -26,8 +29,11 @@ class Verdict:
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """Return a verdict per backend for each claim whose suite is in the results, by paper."""
-    present = {suite.name for suite in results.suites}
+    """Return a verdict per backend for each claim whose suite is in the results, by paper.
+
+    A suite that was changed, under whatever name, has no claims.
+    """
+    present = {suite.name for suite in results.suites if is_shipped(suite, results.quick)}
     backends = sorted(results.runs["backend"].unique())
     judged = []
     for name in shipped():
@@ -43,17 +49,26 @@ def verdicts(results: Results) -> list[Verdict]:
 
 def verdict(results: Results, paper: Paper, claim: AnyClaim, backend: str) -> Verdict:
     """Return the verdict of one backend's runs on a claim."""
+
+    def read_runs(claim: Claim, part: Part, scheme: str) -> list[Reading]:
+        return read(results, claim, part, scheme, backend)
+
     try:
-        compared = compare(results, claim, paper.margin, backend)
+        compared = compare(claim, paper.margin, read_runs)
     except NotRun as lack:
         return Verdict(paper, claim, "", "not run", (), str(lack))
+    return of_comparisons(paper, claim, backend, compared)
+
+
+def of_comparisons(paper: Paper, claim: AnyClaim, backend: str, compared: Sequence[Compared]) -> Verdict:
+    """Return the verdict of a claim's comparisons."""
     outcome = together(comparison.outcome for comparison in compared)
     # An ordering's pairs share values: list each once.
     ours = tuple(dict.fromkeys(value for comparison in compared for value in comparison.ours))
-    return Verdict(paper, claim, backend, outcome, ours, _why(compared, outcome, ours))
+    return Verdict(paper, claim, backend, outcome, ours, _why(compared, ours))
 
 
-def _why(compared: list[Compared], outcome: Outcome, ours: tuple[Ours, ...]) -> str:
+def _why(compared: Sequence[Compared], ours: tuple[Ours, ...]) -> str:
     if all(comparison.outcome == "agrees" for comparison in compared):
         return ""
     if any(value.interval.n == 1 for value in ours):

@@ -1,0 +1,150 @@
+"""Verdicts from kept results: when a claim's region changes, or two evaluations are merged.
+
+Kept results have intervals, not runs. So a difference or a ratio of two schemes cannot be taken repeat by
+repeat. An order holds if one interval lies above the other, and a ratio's interval spans the worst cases.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from leogym.configs import suite as suites
+from leogym.results.intervals import Interval
+from leogym.results.metrics import METRICS
+from studies.papers import digests
+from studies.papers.claim import Claim, Part
+from studies.papers.comparison import compare, from_kept
+from studies.papers.kinds import AnyClaim, Ordering
+from studies.papers.paper import Paper, load, shipped
+from studies.papers.readings import (
+    NotRun,
+    Reading,
+    chosen_by,
+    extreme_of,
+    judged_scheme,
+    missing_scheme,
+    quotient_names,
+)
+from studies.papers.region import Outcome, above
+from studies.papers.verdicts import Verdict, of_comparisons
+
+BACKEND = "simulator"
+VALUES: dict[str, Any] = {
+    **dict.fromkeys(("paper", "claim", "label"), pl.String),
+    **dict.fromkeys(("mean", "ci_low", "ci_high"), pl.Float64),
+}
+"""Columns of ``values.csv``: the intervals of a claim that its region judges."""
+UNKNOWN = Interval(math.nan, math.nan, math.nan, 0)
+Cells = Mapping[tuple[str, str, str, str], Interval]
+"""Kept intervals by suite, scenario, scheme and metric."""
+
+
+@dataclass(frozen=True)
+class KeptReading(Reading):
+    """A reading of which the interval is known, but no repeats."""
+
+    known: Interval = UNKNOWN
+
+    @property
+    def interval(self) -> Interval:
+        """The kept interval."""
+        return self.known
+
+    def above(self, lower: Reading, equal: float) -> Outcome:
+        """Return whether this interval lies above another one."""
+        mine, other = self.interval, lower.interval
+        difference = Interval(mine.mean - other.mean, mine.low - other.high, mine.high - other.low, 0)
+        return above(difference, equal * abs(other.mean))
+
+    def over(self, lower: Reading) -> Reading:
+        """Return the ratio to another reading of values above 0."""
+        mine, other = self.interval, lower.interval
+        if not other.low > 0:
+            raise NotRun(f"nothing to divide by: {lower.scheme} may be 0 in {lower.scenario}")
+        ratio = Interval(mine.mean / other.mean, mine.low / other.high, mine.high / other.low, 0)
+        scheme, scenario = quotient_names(self, lower)
+        return replace(self, scheme=scheme, scenario=scenario, known=ratio)
+
+
+def cells(summary: pl.DataFrame) -> Cells:
+    """Return the intervals of a kept ``summary.csv``, as displayed."""
+    found = {}
+    for row in summary.filter(pl.col("metric").is_in(list(METRICS))).iter_rows(named=True):
+        scale = METRICS[row["metric"]].scale
+        ends = (math.nan if row[name] is None else row[name] * scale for name in ("ci_low", "ci_high"))
+        key = row["suite"], row["scenario"], row["scheme"], row["metric"]
+        found[key] = Interval(row["mean"] * scale, *ends, row["n"])
+    return found
+
+
+def judge(claim: AnyClaim, paper: Paper, kept: Cells) -> Verdict:
+    """Return the verdict of the kept summary on a claim."""
+
+    def read_cells(claim: Claim, part: Part, scheme: str) -> list[Reading]:
+        return _read(kept, claim, part, scheme)
+
+    try:
+        compared = compare(claim, paper.margin, read_cells)
+    except NotRun as lack:
+        return Verdict(paper, claim, "", "not run", (), str(lack))
+    return of_comparisons(paper, claim, BACKEND, compared)
+
+
+def _read(kept: Cells, claim: Claim, part: Part, scheme: str) -> list[Reading]:
+    metric = part.metric or claim.metric
+    if metric is None:
+        raise NotRun(f"no measure of it: {claim.needs}")
+    name, scheme = part.suite or claim.suite, judged_scheme(scheme)
+    known = [suites.load(name)] if name in suites.shipped() else []
+    chosen = chosen_by(known, claim, part)
+    if scheme not in {key[2] for key in kept if key[0] == name}:
+        raise NotRun(missing_scheme(scheme))
+    whole_runs = (part.window_s or claim.window_s) is None and (part.flows or claim.flows) is None
+    if metric not in METRICS or not whole_runs or claim.over == "deviation" or claim.centre != "mean":
+        raise NotRun(f"not measured in this form yet: leogym papers {name}")
+    readings: list[KeptReading] = []
+    for case in chosen:
+        interval = kept.get((name, case.name, scheme, metric))
+        if interval is None:
+            raise NotRun(f"no {metric} of {scheme} in {name}, {case.name}")
+        readings.append(KeptReading(scheme, case.name, case.place, {}, 0, "mean", interval))
+    if claim.over == "mean" and len(readings) > 1:
+        ends = zip(*((one.known.mean, one.known.low, one.known.high) for one in readings), strict=True)
+        mean = Interval(*(sum(column) / len(readings) for column in ends), 0)
+        return [KeptReading(scheme, f"mean of {len(readings)}", None, {}, 0, "mean", mean)]
+    return list(extreme_of(readings, claim.over))
+
+
+def judge_again(
+    rows: pl.DataFrame, values: pl.DataFrame, summary: pl.DataFrame
+) -> list[Verdict | dict[str, Any]]:
+    """Return a verdict on every claim of every paper from kept results.
+
+    A claim that measures what it measured when its row was kept is judged by that row's intervals, and an
+    ordering keeps its verdict: such rows come back as they are. Any other claim is judged by the summary.
+    """
+    old = {(row["paper"], row["claim"]): row for row in rows.iter_rows(named=True)}
+    intervals: dict[tuple[str, str], dict[str, Interval]] = {}
+    for row in values.iter_rows(named=True):
+        ends = (math.nan if row[name] is None else row[name] for name in ("ci_low", "ci_high"))
+        of_claim = intervals.setdefault((row["paper"], row["claim"]), {})
+        of_claim[row["label"]] = Interval(row["mean"], *ends, 0)
+    kept = cells(summary)
+    judged: list[Verdict | dict[str, Any]] = []
+    for name in shipped():
+        paper = load(name)
+        for claim in paper.claims:
+            row = old.get((name, claim.id))
+            if row is None or row["verdict"] == "not run" or row["digest"] != digests.of_claim(claim):
+                judged.append(judge(claim, paper, kept))
+            elif isinstance(claim, Ordering):
+                judged.append(row)
+            else:
+                compared = from_kept(claim, paper.margin, intervals[name, claim.id])
+                judged.append(of_comparisons(paper, claim, row["backend"], compared))
+    return judged
