@@ -85,6 +85,6 @@ def test_nobody_leads_where_one_scheme_ran(results):
 def test_what_was_run_is_told_in_natural_units(results):
     told = dict((name, number) for number, name in first_screen.counts(results))
     assert told["runs"] == str(results.runs.select("suite", "run_id").n_unique())
-    assert told["scenarios"] == "10"
+    assert told["scenarios"] == "15"
     spans = [first_screen.duration(seconds) for seconds in (45.2, 720, 12_240, 449_280)]
     assert spans == ["45 s", "12 min", "3.4 h", "5.2 days"]

@@ -93,18 +93,43 @@ class Kept:
         )
 
     def with_newer(self, newer: Self) -> Self:
-        """Return both, of a suite's scheme and of a claim that both have the newer.
+        """Return both, of a suite's scheme that both have the one with more runs, or else the newer.
 
-        A claim of several suites stays unchanged unless the newer evaluation had all its suites.
+        A claim is the newer evaluation's if that decides it, unless the older one has decided what it
+        measures now with more runs. A claim of several suites stays unchanged unless the newer evaluation had
+        all its suites.
         """
         suite_and_scheme = ["suite", "scheme"]
-        decided = newer.claims.filter(pl.col("verdict") != "not run")
+        runs = [
+            table.group_by(suite_and_scheme).agg(pl.col("n").max()) for table in (self.summary, newer.summary)
+        ]
+        fewer = (
+            runs[1]
+            .join(runs[0], on=suite_and_scheme, suffix="_before")
+            .filter(pl.col("n") < pl.col("n_before"))
+        )
+        summary = newer.summary.join(fewer, on=suite_and_scheme, how="anti")
+        with_fewer_runs = set(fewer.select(suite_and_scheme).iter_rows())
         same_claim = ["paper", "claim"]
+        before = {
+            (row["paper"], row["claim"]): row["digest"]
+            for row in self.claims.iter_rows(named=True)
+            if row["verdict"] != "not run"
+        }
+        better = [
+            row["verdict"] != "not run"
+            and not (
+                before.get((row["paper"], row["claim"])) == row["digest"]
+                and any((row["suite"], scheme) in with_fewer_runs for scheme in row["schemes"].split(","))
+            )
+            for row in newer.claims.iter_rows(named=True)
+        ]
+        decided = newer.claims.filter(pl.Series(better, dtype=pl.Boolean))
         decided_values = newer.values.join(decided, on=same_claim, how="semi")
         return type(self)(
-            pl.concat(
-                [self.summary.join(newer.summary, on=suite_and_scheme, how="anti"), newer.summary]
-            ).sort("suite", maintain_order=True),
+            pl.concat([self.summary.join(summary, on=suite_and_scheme, how="anti"), summary]).sort(
+                "suite", maintain_order=True
+            ),
             pl.concat([self.claims.join(decided, on=same_claim, how="anti"), decided]).sort(
                 "paper", maintain_order=True
             ),

@@ -24,6 +24,7 @@ from studies.papers import findings, keep, verdict_counts
 from studies.papers.claim import AUTHORS
 
 PAGES = Path(__file__).parent
+TASK = PAGES.parents[1] / "docs" / "tasks" / "paper-figure.md"
 END = "<!-- end of results -->"
 BLOCK = re.compile(
     r"(?P<begin><!-- results of (?P<suite>[\w-]+): (?P<metrics>[\w, ]+?)(?: in (?P<scenarios>.+?))? -->\n)"
@@ -117,7 +118,7 @@ def pages() -> dict[Path, str]:
         path: verdict_counts.with_counts(
             with_tables(path.read_text(encoding="utf-8"), kept.summary), kept.claims
         )
-        for path in sorted(PAGES.glob("*.md"))
+        for path in [*sorted(PAGES.glob("*.md")), TASK]
     }
     return written | {findings.PAGE: findings.page(kept)}
 

@@ -100,6 +100,23 @@ def test_a_later_evaluation_replaces_its_suites_schemes_and_claims(tmp_path, res
     assert "the later command" in about
 
 
+def test_fewer_later_runs_of_the_same_replace_nothing(tmp_path, results):
+    kept = tmp_path / "kept"
+    more = not_quick(sample_results(tmp_path / "more", ["leo-pair"], ["cubic"], 4))
+    keep.keep(more, kept)
+    keep.keep(results, kept, add=True)
+    after = keep.Kept.read(kept)
+    runs = after.summary.group_by("suite", "scheme").agg(pl.col("n").max())
+    assert set(runs.iter_rows()) == {
+        ("leo-pair", "cubic", 4),
+        ("leo-pair", "astraea", 2),
+        ("leo-single", "cubic", 2),
+        ("leo-single", "astraea", 2),
+    }
+    name = pl.col("claim") == "pair.cubic-fair-on-bp"
+    assert after.claims.filter(name).equals(keep.Kept.of(more).claims.filter(name))
+
+
 def test_a_folder_without_kept_results_cannot_be_added_to(tmp_path, results):
     with pytest.raises(InputError, match="holds no kept results"):
         keep.keep(results, tmp_path, add=True)

@@ -1,9 +1,13 @@
-"""Counts of verdicts in the papers' pages, from the kept claims.
+"""Verdicts in pages, from the kept claims: counts by paper, and single claims.
 
-A comment names a paper or asks for all of them; everything up to the next comment is replaced::
+A comment names a paper or asks for all of them, or names claims of a paper. Everything up to the next comment
+is replaced::
 
     <!-- verdicts of leotcp -->
     <!-- end of verdicts -->
+
+    <!-- claims of satcp-leoem: fig9.bbr-15-s, fig9.satcp-over-bbr -->
+    <!-- end of claims -->
 """
 
 import re
@@ -18,11 +22,31 @@ from studies.papers.table import counted
 END = "<!-- end of verdicts -->"
 BLOCK = re.compile(rf"(?P<begin><!-- verdicts of (?P<of>[\w-]+) -->\n).*?{re.escape(END)}", re.DOTALL)
 ALL = "all"
+END_OF_CLAIMS = "<!-- end of claims -->"
+CLAIMS = re.compile(
+    rf"(?P<begin><!-- claims of (?P<of>[\w-]+): (?P<ids>[\w., -]+?) -->\n).*?{re.escape(END_OF_CLAIMS)}",
+    re.DOTALL,
+)
+MOST_VALUES = 2
+"""Values of a claim that a table of claims shows."""
 
 
 def with_counts(page: str, claims: pl.DataFrame) -> str:
-    """Return a page with the counts of its papers; an `InputError` names an unknown paper."""
-    return BLOCK.sub(lambda block: f"{block['begin']}\n{_text(block['of'], claims)}\n\n{END}", page)
+    """Return a page with its counts and claims; an `InputError` names an unknown paper or claim."""
+    page = BLOCK.sub(lambda block: f"{block['begin']}\n{_text(block['of'], claims)}\n\n{END}", page)
+    return CLAIMS.sub(lambda block: f"{block['begin']}\n{_table(block, claims)}\n\n{END_OF_CLAIMS}", page)
+
+
+def _table(block: re.Match[str], claims: pl.DataFrame) -> str:
+    lines = ["| claim | stated | measured | verdict |", "|---|---|---|---|"]
+    for claim in block["ids"].split(", "):
+        rows = claims.filter((pl.col("paper") == block["of"]) & (pl.col("claim") == claim)).rows(named=True)
+        if len(rows) != 1:
+            raise InputError(f"no claim {claim!r} of {block['of']!r} is kept")
+        values = (rows[0]["ours"] or "").split("; ")
+        measured = "; ".join(values) if len(values) <= MOST_VALUES else f"{len(values)} values"
+        lines.append(f"| `{claim}` | {rows[0]['stated']} | {measured} | {rows[0]['verdict']} |")
+    return "\n".join(lines)
 
 
 def _text(name: str, claims: pl.DataFrame) -> str:
