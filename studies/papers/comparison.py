@@ -67,11 +67,13 @@ def compare(claim: AnyClaim, margin: float, read: Read) -> list[Compared]:
 
 
 def from_kept(
-    claim: Value | Bound | Ratio | Trend, margin: float, kept: dict[str, Interval]
+    claim: Value | Bound | Ratio | Trend, margin: float, intervals: dict[str, Interval]
 ) -> list[Compared]:
     """Return a claim's comparisons of kept intervals, by label."""
     region, make_ours = claim.region(margin), _maker_of_ours(claim)
-    return [Compared(label, region.outcome(mine), (make_ours(label, mine),)) for label, mine in kept.items()]
+    return [
+        Compared(label, region.outcome(mine), (make_ours(label, mine),)) for label, mine in intervals.items()
+    ]
 
 
 def _in_region(

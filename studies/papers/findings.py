@@ -17,23 +17,23 @@ PAGE = FOLDER / "findings.md"
 TEMPLATE = "findings.md.j2"
 
 
-def page(kept: Kept) -> str:
+def page(results: Kept) -> str:
     """Return the page of findings; an `InputError` names what is not kept."""
 
     def cell(suite: str, scenario: str, scheme: str, metric: str, digits: int = 2) -> str:
         """Return a mean and its interval from the summary, as displayed."""
         where = {"suite": suite, "scenario": scenario, "scheme": scheme, "metric": metric}
-        row = _only(kept.summary, **where)
+        row = _only(results.summary, **where)
         return _interval(row, METRICS[metric].scale, digits)
 
     def value(paper: str, claim: str, label: str | None = None, digits: int = 2) -> str:
         """Return a claim's mean and interval; ``label`` selects one of several."""
         where = {"paper": paper, "claim": claim} | ({} if label is None else {"label": label})
-        return _interval(_only(kept.values, **where), 1.0, digits)
+        return _interval(_only(results.values, **where), 1.0, digits)
 
     def verdict(paper: str, claim: str) -> str:
         """Return a claim's name in ``claims.csv`` and its verdict."""
-        return f"`{claim}` {_only(kept.claims, paper=paper, claim=claim)['verdict']}"
+        return f"`{claim}` {_only(results.claims, paper=paper, claim=claim)['verdict']}"
 
     template = environment(FOLDER, autoescape=False).get_template(TEMPLATE)
     return template.render(cell=cell, value=value, verdict=verdict) + "\n"

@@ -48,13 +48,13 @@ def _values(claim: AnyClaim) -> set[tuple[object, ...]]:
 
 
 def _scenarios(suite: str, wanted: Scenarios) -> list[str]:
-    known = _of_suite(suite)
+    cases = _of_suite(suite)
     # A suite that is missing, or lacks a key, stands for itself.
-    if not known or not wanted.keys() <= known[0].place.values.keys():
+    if not cases or not wanted.keys() <= cases[0].place.values.keys():
         return [str(wanted)]
     return [
         case.name
-        for case in known
+        for case in cases
         if all(among(case.place.values[key], choice) for key, choice in wanted.items())
     ]
 

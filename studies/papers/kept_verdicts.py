@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -40,7 +41,7 @@ VALUES: dict[str, Any] = {
 }
 """Columns of ``values.csv``: the intervals of a claim that its region judges."""
 UNKNOWN = Interval(math.nan, math.nan, math.nan, 0)
-Cells = Mapping[tuple[str, str, str, str], Interval]
+SummaryIntervals = Mapping[tuple[str, str, str, str], Interval]
 """Kept intervals by suite, scenario, scheme and metric."""
 
 
@@ -71,51 +72,60 @@ class KeptReading(Reading):
         return replace(self, scheme=scheme, scenario=scenario, known=ratio)
 
 
-def cells(summary: pl.DataFrame) -> Cells:
+def summary_intervals(summary: pl.DataFrame) -> SummaryIntervals:
     """Return the intervals of a kept ``summary.csv``, as displayed."""
-    found = {}
+    intervals = {}
     for row in summary.filter(pl.col("metric").is_in(list(METRICS))).iter_rows(named=True):
-        scale = METRICS[row["metric"]].scale
-        ends = (math.nan if row[name] is None else row[name] * scale for name in ("ci_low", "ci_high"))
         key = row["suite"], row["scenario"], row["scheme"], row["metric"]
-        found[key] = Interval(row["mean"] * scale, *ends, row["n"])
-    return found
+        intervals[key] = _interval(row, METRICS[row["metric"]].scale)
+    return intervals
 
 
-def judge(claim: AnyClaim, paper: Paper, kept: Cells) -> Verdict:
+def _interval(row: Mapping[str, Any], scale: float = 1.0) -> Interval:
+    """Return a row's interval, without its number of repeats; that of a single run has no ends."""
+    low, high = (math.nan if row[name] is None else row[name] * scale for name in ("ci_low", "ci_high"))
+    return Interval(row["mean"] * scale, low, high, 0)
+
+
+def judge(claim: AnyClaim, paper: Paper, intervals: SummaryIntervals) -> Verdict:
     """Return the verdict of the kept summary on a claim."""
 
-    def read_cells(claim: Claim, part: Part, scheme: str) -> list[Reading]:
-        return _read(kept, claim, part, scheme)
+    def read_summary(claim: Claim, part: Part, scheme: str) -> list[Reading]:
+        return _read(intervals, claim, part, scheme)
 
     try:
-        compared = compare(claim, paper.margin, read_cells)
+        compared = compare(claim, paper.margin, read_summary)
     except NotRun as lack:
         return Verdict(paper, claim, "", "not run", (), str(lack))
     return of_comparisons(paper, claim, BACKEND, compared)
 
 
-def _read(kept: Cells, claim: Claim, part: Part, scheme: str) -> list[Reading]:
+def _read(intervals: SummaryIntervals, claim: Claim, part: Part, scheme: str) -> list[Reading]:
     metric = part.metric or claim.metric
     if metric is None:
         raise NotRun(f"no measure of it: {claim.needs}")
     name, scheme = part.suite or claim.suite, judged_scheme(scheme)
-    known = [suites.load(name)] if name in suites.shipped() else []
-    chosen = chosen_by(known, claim, part)
-    if scheme not in {key[2] for key in kept if key[0] == name}:
+    shipped_suites = [suites.load(name)] if name in suites.shipped() else []
+    chosen = chosen_by(shipped_suites, claim, part)
+    if scheme not in {key[2] for key in intervals if key[0] == name}:
         raise NotRun(missing_scheme(scheme))
     whole_runs = (part.window_s or claim.window_s) is None and (part.flows or claim.flows) is None
     if metric not in METRICS or not whole_runs or claim.over == "deviation" or claim.centre != "mean":
         raise NotRun(f"not measured in this form yet: leogym papers {name}")
     readings: list[KeptReading] = []
     for case in chosen:
-        interval = kept.get((name, case.name, scheme, metric))
+        interval = intervals.get((name, case.name, scheme, metric))
         if interval is None:
             raise NotRun(f"no {metric} of {scheme} in {name}, {case.name}")
         readings.append(KeptReading(scheme, case.name, case.place, {}, 0, "mean", interval))
     if claim.over == "mean" and len(readings) > 1:
-        ends = zip(*((one.known.mean, one.known.low, one.known.high) for one in readings), strict=True)
-        mean = Interval(*(sum(column) / len(readings) for column in ends), 0)
+        each = [reading.known for reading in readings]
+        mean = Interval(
+            fmean(interval.mean for interval in each),
+            fmean(interval.low for interval in each),
+            fmean(interval.high for interval in each),
+            0,
+        )
         return [KeptReading(scheme, f"mean of {len(readings)}", None, {}, 0, "mean", mean)]
     return list(extreme_of(readings, claim.over))
 
@@ -129,22 +139,21 @@ def judge_again(
     ordering keeps its verdict: such rows come back as they are. Any other claim is judged by the summary.
     """
     old = {(row["paper"], row["claim"]): row for row in rows.iter_rows(named=True)}
-    intervals: dict[tuple[str, str], dict[str, Interval]] = {}
+    claim_intervals: dict[tuple[str, str], dict[str, Interval]] = {}
     for row in values.iter_rows(named=True):
-        ends = (math.nan if row[name] is None else row[name] for name in ("ci_low", "ci_high"))
-        of_claim = intervals.setdefault((row["paper"], row["claim"]), {})
-        of_claim[row["label"]] = Interval(row["mean"], *ends, 0)
-    kept = cells(summary)
+        of_claim = claim_intervals.setdefault((row["paper"], row["claim"]), {})
+        of_claim[row["label"]] = _interval(row)
+    intervals = summary_intervals(summary)
     judged: list[Verdict | dict[str, Any]] = []
     for name in shipped():
         paper = load(name)
         for claim in paper.claims:
             row = old.get((name, claim.id))
             if row is None or row["verdict"] == "not run" or row["digest"] != digests.of_claim(claim):
-                judged.append(judge(claim, paper, kept))
+                judged.append(judge(claim, paper, intervals))
             elif isinstance(claim, Ordering):
                 judged.append(row)
             else:
-                compared = from_kept(claim, paper.margin, intervals[name, claim.id])
+                compared = from_kept(claim, paper.margin, claim_intervals[name, claim.id])
                 judged.append(of_comparisons(paper, claim, row["backend"], compared))
     return judged

@@ -32,3 +32,27 @@ def test_the_readme_has_the_counts_of_the_kept_verdicts():
     assert stated is not None
     counts = [verdicts.count(outcome) for outcome in ("agrees", "differs", "undecided", "not run")]
     assert [int(number) for number in stated.groups()] == [len(claims), *counts]
+
+
+def test_the_table_of_whole_orbits_has_the_kept_goodputs():
+    page = (findings.FOLDER / "satcp-leoem.md").read_text(encoding="utf-8")
+    table = page[page.index("| | cubic | paper | bbr | paper | satcp | paper |") :].partition("\n\n")[0]
+    cities = {
+        "San Diego": "sd",
+        "New York": "ny",
+        "Seattle": "sea",
+        "London": "ldn",
+        "Shanghai": "sha",
+        "Buenos Aires": "ba",
+    }
+    links = {"gateways": "bp", "lasers": "isl"}
+    summary = keep.Kept.read(keep.PLACE).summary.filter(suite="leo-orbit", metric="goodput_mbps")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+    assert len(rows) == 9
+    for title, *cells in rows:
+        ends, link = title.split(", ")
+        path = "-".join([*(cities[city] for city in ends.split("–")), links[link]])
+        for scheme, cell in zip(("cubic", "bbr", "satcp"), cells[::2], strict=True):
+            [goodput] = summary.filter(scenario=path, scheme=scheme).rows(named=True)
+            mean, low, high = (f"{goodput[name]:.1f}" for name in ("mean", "ci_low", "ci_high"))
+            assert cell == f"{mean} ({low} to {high})", (path, scheme)
