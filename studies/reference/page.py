@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from leogym import baselines
+from leogym.results import baselines
 from studies.reference import records
 from studies.reference.anchors import ANCHORS
 from studies.reference.cells import SEEDS, Cell, every_id

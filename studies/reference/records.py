@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from leogym.baselines import FILE
+from leogym.results.baselines import FILE
 from studies.reference import training
 from studies.reference.cells import Cell
 

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from leogym import baselines
 from leogym.agents.returns import FIRST_SEED
 from leogym.registration import IDS, PRESETS
+from leogym.results import baselines
 from studies.reference import learners, page, records, training
 from studies.reference.cells import SEEDS, Cell, every_id, parts
 from studies.reference.learners import LABELS, MODULES, ON_POLICY

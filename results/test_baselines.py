@@ -3,8 +3,9 @@ import itertools
 import numpy as np
 import pytest
 
-from leogym import baselines
+import leogym
 from leogym.common.errors import InputError
+from leogym.results import baselines
 
 
 def test_the_interquartile_mean_leaves_out_the_outer_quarters_and_counts_their_edges_by_their_share():
@@ -46,3 +47,9 @@ def test_a_plot_has_the_curves_and_ones_own():
 def test_an_environment_without_results_is_refused():
     with pytest.raises(InputError, match="no results"):
         baselines.runs("leo/Nowhere-v0")
+
+
+def test_users_find_it_in_the_package():
+    assert leogym.baselines is baselines
+    with pytest.raises(AttributeError, match="no attribute 'baseline'"):
+        _ = leogym.baseline
