@@ -89,7 +89,7 @@ def import_trainer(agent: str) -> None:
     """Import what training needs, so that a forked process does not."""
     scheme = registry.get(agent)
     scheme.trainer(next(iter(scheme.trainers)))
-    for module in ("leogym.agents.training.bars", "leogym.agents.training.rollout", "torch._dynamo"):
+    for module in ("leogym.agents.training.rollout", "torch._dynamo"):
         importlib.import_module(module)
 
 

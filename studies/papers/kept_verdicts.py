@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from leogym.common.command_line import leogym_command
 from leogym.configs import suite as suites
 from leogym.results.intervals import Interval
 from leogym.results.metrics import METRICS
@@ -111,7 +112,7 @@ def _read(intervals: SummaryIntervals, claim: Claim, part: Part, scheme: str) ->
         raise NotRun(missing_scheme(scheme))
     whole_runs = (part.window_s or claim.window_s) is None and (part.flows or claim.flows) is None
     if metric not in METRICS or not whole_runs or claim.over == "deviation" or claim.centre != "mean":
-        raise NotRun(f"not measured in this form yet: leogym papers {name}")
+        raise NotRun(f"not measured in this form yet: {leogym_command('papers', name)}")
     readings: list[KeptReading] = []
     for case in chosen:
         interval = intervals.get((name, case.name, scheme, metric))
