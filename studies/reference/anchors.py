@@ -19,7 +19,7 @@ def random_actions(of: Task) -> tuple[Task, Policy]:
     """Return uniform actions."""
     rng = np.random.default_rng(FIRST_SEED)
     if of.actions is not None:
-        return of, lambda rows, begins: rng.integers(of.actions, size=len(rows))
+        return of, lambda rows, begins: rng.integers(of.actions, size=len(rows))  # pyright: ignore
     return of, lambda rows, begins: rng.uniform(-1.0, 1.0, (len(rows), 1))
 
 

@@ -100,7 +100,7 @@ def load(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int
 def _start() -> None:
     if not ray.is_initialized():
         # "local": never the cluster of another program.
-        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")  # pyright: ignore
 
 
 def _only_module(agent: Any, *arguments: Any, **named: Any) -> str:

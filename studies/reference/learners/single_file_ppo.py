@@ -81,7 +81,7 @@ class PpoLearner:
         self._env = Normalized(env, gamma=h["gamma"])
         space = env.action_space
         self._discrete = isinstance(space, Discrete)
-        self._agent = Agent(env.observation_space.shape[0], int(space.n) if self._discrete else None)
+        self._agent = Agent(env.observation_space.shape[0], int(space.n) if self._discrete else None)  # pyright: ignore
         self._optimizer = torch.optim.Adam(self._agent.parameters(), lr=h["learning_rate"], eps=1e-5)
         self._rng = np.random.default_rng(seed)
         self._observations = torch.as_tensor(self._env.reset(), dtype=torch.float32)

@@ -37,7 +37,7 @@ class Normalized(VecNormalize):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over the attributes of a pickled environment."""
-        self.__dict__.update(state)
+        self.__dict__.update(state)  # pyright: ignore
         self.class_attributes = {}
 
 
@@ -80,7 +80,7 @@ class Sb3Learner:
         def act(observations: NDArray[np.float32], begins: NDArray[np.bool_]) -> NDArray[Any]:
             nonlocal memory
             if normalized is not None:
-                observations = normalized.normalize_obs(observations)
+                observations = normalized.normalize_obs(observations)  # pyright: ignore
             actions, memory = self._model.predict(observations, memory, begins, deterministic=True)
             return actions
 

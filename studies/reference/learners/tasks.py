@@ -121,7 +121,7 @@ class NearestAction(VecEnvWrapper):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over the attributes of a pickled environment."""
-        self.__dict__.update(state)
+        self.__dict__.update(state)  # pyright: ignore
         self.class_attributes = {}
 
 
