@@ -17,7 +17,7 @@ LACK = mahimahi.missing() or bridge_process.missing()
 needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 SHORT = {
     "backend": "mahimahi",
-    "scenarios": {"sampler": "astraea", "duration_s": 1.5, "rate_mbps": 12, "base_rtt_ms": 20, "flows": 1},
+    "scenarios": {"sampler": "astraea", "duration_s": 1.0, "rate_mbps": 12, "base_rtt_ms": 20, "flows": 1},
     "learning_starts": 10,
     "train_every": 5,
     "policy_delay": 2,
