@@ -103,7 +103,7 @@ def collect(
         burst_rate = np.where(logarithm == 0, 0, REFERENCE_RATE * 10**logarithm)
         decisions = truth(schedules, batch.time_s, batch.paths[..., 0], second.sum(axis=0), burst_rate)
         columns.append((observations, decisions, active))
-        learned, memory = _decide(network, observations, memory, began)
+        learned = _decide(network, observations, memory, active & ~taught, began)
         actions[..., -HEADS:] = np.where(taught[..., None], teacher.act(decisions, batch.time_s), learned)
         episodes.step(actions)
         steps += 1
@@ -126,13 +126,27 @@ def collect(
 
 
 def _decide(
-    network: OrbitNetwork, observations: NDArray[np.float32], memory: Memory, began: NDArray[np.bool_]
-) -> tuple[NDArray[np.float32], Memory]:
-    """Return the network's part of actions and its memory; flows that ``began`` have none yet."""
+    network: OrbitNetwork,
+    observations: NDArray[np.float32],
+    memory: Memory,
+    acting: NDArray[np.bool_],
+    began: NDArray[np.bool_],
+) -> NDArray[np.float32]:
+    """Return the learned part of actions, 0 where no flow is ``acting``, and update their ``memory``.
+
+    Flows that ``began`` have no memory yet.
+    """
+    decided = np.zeros((*acting.shape, HEADS), np.float32)
+    if not acting.any():
+        return decided
+    rows = torch.from_numpy(np.flatnonzero(acting))
     with torch.no_grad():
-        if began.any():
-            continues = torch.from_numpy(~began.reshape(-1)).float()[None, :, None]
-            memory = (memory[0] * continues, memory[1] * continues)
-        rows = torch.from_numpy(observations.reshape(1, -1, observations.shape[-1]))
-        outputs, memory = network(rows, memory)
-    return torch.tanh(outputs).numpy().reshape(*observations.shape[:-1], HEADS), memory
+        for part in memory:
+            part[:, torch.from_numpy(began.reshape(-1))] = 0
+        outputs, updated = network(
+            torch.from_numpy(observations[acting])[None], (memory[0][:, rows], memory[1][:, rows])
+        )
+        for part, new in zip(memory, updated, strict=True):
+            part[:, rows] = new
+    decided[acting] = torch.tanh(outputs[0]).numpy()
+    return decided
