@@ -35,7 +35,15 @@ def parser() -> OneLineParser:
     run.add_argument("--ids", type=_names, default=(), help="environments, separated by commas; default: all")
     run.add_argument("--seeds", type=_names, default=(), help="separated by commas; default: 1,2,3")
     run.add_argument("--minutes", type=float, default=float("inf"), help="start no cell after this time")
+    run.add_argument("--cell-minutes", type=float, default=120, help="stop a cell after this time (120)")
     run.add_argument("--out", type=Path, default=Path("runs/reference"))
+
+    tune = commands.add_parser(
+        "tune", help="search hyperparameters with Optuna; print the trials, best first"
+    )
+    tune.add_argument("algorithm", help="ppo or sac")
+    tune.add_argument("--trials", type=int, default=16)
+    tune.add_argument("--out", type=Path, default=Path("runs/reference-tuning"))
 
     collect = commands.add_parser("collect", help="add the cells of a folder to the study's table")
     collect.add_argument("--out", type=Path, default=Path("runs/reference"))
@@ -52,7 +60,10 @@ def _names(text: str) -> tuple[str, ...]:
 def main(words: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     arguments = parser().parse_args(words)
-    commands = {"cell": _cell, "run": _run, "collect": _collect, "anchors": _anchors, "page": _page}
+    commands = {
+        **{"cell": _cell, "run": _run, "tune": _tune},
+        **{"collect": _collect, "anchors": _anchors, "page": _page},
+    }
     return commands[arguments.command](arguments)
 
 
@@ -73,7 +84,7 @@ def _run(arguments: Namespace) -> int:
     from studies.reference.learners import MODULES
 
     seeds = [int(seed) for seed in arguments.seeds] or SEEDS
-    start, failed = time.monotonic(), []
+    start, failed = time.monotonic(), list[str]()
     for part in parts(arguments.algorithms or [*MODULES], arguments.ids or every_id(), seeds):
         cell, folder = part.cell, part.cell.folder(arguments.out)
         rows = training.rows(cell, folder)
@@ -84,10 +95,23 @@ def _run(arguments: Namespace) -> int:
         print(f"{cell.algorithm} {cell.id} seed {cell.seed} to {part.steps:,} steps", flush=True)
         command = [sys.executable, "-m", "studies.reference", "cell", cell.algorithm, cell.id]
         options = ["--seed", str(cell.seed), "--steps", str(part.steps), "--out", str(arguments.out)]
-        if subprocess.run([*command, *options], cwd=ROOT, check=False).returncode:
-            failed.append(f"{cell.algorithm} {cell.id} seed {cell.seed}")
+        limit_s = arguments.cell_minutes * 60
+        try:
+            subprocess.run([*command, *options], cwd=ROOT, check=True, timeout=limit_s)
+        except subprocess.SubprocessError as error:
+            failed.append(f"{cell.algorithm} {cell.id} seed {cell.seed}: {type(error).__name__}")
     if failed:
         raise InputError(f"run: {len(failed)} cells failed: {'; '.join(failed)}")
+    return 0
+
+
+def _tune(arguments: Namespace) -> int:
+    from studies.reference import tuning
+
+    table = tuning.tune(arguments.algorithm, arguments.trials, arguments.out)
+    tuning.TRIALS.mkdir(exist_ok=True)
+    table.write_csv(tuning.TRIALS / f"{arguments.algorithm}.csv")
+    print(table)
     return 0
 
 

@@ -80,20 +80,16 @@ class Part:
 def parts(algorithms: Sequence[str], ids: Sequence[str], seeds: Sequence[int]) -> Iterator[Part]:
     """Yield the parts of the table in the order in which they run.
 
-    Seed 1 gets 50,000 steps in every cell before any cell gets more, then 200,000, then the other seeds. The
-    rest of the million steps comes last. So each unfinished table compares all algorithms and environments.
+    All cells of a seed get 50,000 steps before the next seed begins, then all get 200,000, then a million. So
+    each unfinished table compares all algorithms and environments.
     """
-    for seed in seeds:
-        for steps in (EARLY, POINTS[-1]) if seed == seeds[0] else (POINTS[-1],):
+    for steps in (EARLY, POINTS[-1], LONG_POINTS[-1]):
+        for seed in seeds:
             for algorithm in algorithms:
                 for name in ids:
-                    yield Part(Cell(algorithm, name, seed), steps)
-    for seed in seeds:
-        for algorithm in algorithms:
-            for name in ids:
-                cell = Cell(algorithm, name, seed)
-                if cell.points[-1] > POINTS[-1]:
-                    yield Part(cell, cell.points[-1])
+                    cell = Cell(algorithm, name, seed)
+                    if steps in cell.points:
+                        yield Part(cell, steps)
 
 
 def every_id() -> tuple[str, ...]:

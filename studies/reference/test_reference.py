@@ -11,7 +11,7 @@ import pytest
 from leogym.agents.returns import FIRST_SEED
 from leogym.registration import IDS, PRESETS
 from leogym.results import baselines
-from studies.reference import learners, page, records, training
+from studies.reference import learners, page, records, training, tuning
 from studies.reference.cells import SEEDS, Cell, every_id, parts
 from studies.reference.learners import LABELS, MODULES, ON_POLICY
 from studies.reference.learners.shared_flows import SharedFlowsVecEnv
@@ -32,12 +32,12 @@ def test_every_algorithm_has_a_label_and_hyperparameters_for_every_environment()
 
 def test_each_cell_runs_once_to_each_of_its_ends_and_breadth_comes_first():
     order = [*parts([*MODULES], every_id(), SEEDS)]
-    cells = len(MODULES) * len(TASKS)
-    assert {(part.cell.seed, part.steps) for part in order[:cells]} == {(1, 50_000)}
+    cells = len(MODULES) * len(TASKS) * len(SEEDS)
+    assert {part.steps for part in order[:cells]} == {50_000}
     assert len({part.cell for part in order[:cells]}) == cells
     ends = {part.cell: part.steps for part in order}
     assert all(steps == cell.points[-1] for cell, steps in ends.items())
-    assert len(ends) == cells * len(SEEDS)
+    assert len(ends) == cells
 
 
 def test_held_out_returns_are_sums_of_rewards_in_the_environment_by_its_id():
@@ -188,3 +188,35 @@ def test_a_curve_file_says_of_what_it_is(tmp_path):
     assert training.rows(cell, tmp_path) == [{"point": 1}]
     (tmp_path / training.CURVE).write_text(json.dumps({"digest": "other", "rows": [{"point": 1}]}))
     assert training.rows(cell, tmp_path) == []
+
+
+class Constant:
+    """A learner whose policy always acts as much as its learning rate says."""
+
+    def __init__(self, algorithm, of, hyperparameters, seed):
+        self._action = 100 * hyperparameters["learning_rate"]
+
+    def learn_until(self, steps):
+        pass
+
+    def policy(self, rows):
+        return lambda observations, begins: np.full((len(observations), 1), self._action)
+
+
+def test_a_search_that_stopped_goes_on_to_the_same_trials(tmp_path, monkeypatch):
+    monkeypatch.setattr(learners, "make", Constant)
+    monkeypatch.setattr(tuning, "IDS", ("leo/Static-v0",))
+    whole = tuning.tune("sac", 3, tmp_path / "whole")
+    tuning.tune("sac", 1, tmp_path / "parts")
+    assert tuning.tune("sac", 3, tmp_path / "parts").equals(whole)
+    assert whole["value"].is_sorted(descending=True)
+    assert whole["learning_rate"].n_unique() == 3
+
+
+def test_the_hyperparameters_are_those_of_the_best_trial():
+    files = [*tuning.TRIALS.glob("*.csv")]
+    assert files
+    for file in files:
+        [best, *_] = pl.read_csv(file).drop("value").iter_rows(named=True)
+        for name in every_id():
+            assert best.items() <= Cell(file.stem, name, 1).hyperparameters().items()

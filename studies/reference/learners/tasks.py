@@ -125,15 +125,17 @@ class NearestAction(VecEnvWrapper):
         self.class_attributes = {}
 
 
-def held_out_returns(of: Task, policy: Policy, episodes: int = EPISODES) -> NDArray[np.float64]:
+def held_out_returns(
+    of: Task, policy: Policy, episodes: int = EPISODES, first_seed: int = FIRST_SEED
+) -> NDArray[np.float64]:
     """Return the returns of ``policy`` in the same ``episodes`` at each call, (episodes,).
 
     The return of an episode with several flows is the mean over flows. `agents.returns` has the same
-    episodes.
+    episodes with the default seed.
     """
     simulations = Simulations(episodes, single=of.flows == 1, **of.arguments)
     for index in range(episodes):
-        simulations.reset(index, np_random(FIRST_SEED + index)[0])
+        simulations.reset(index, np_random(first_seed + index)[0])
     batch = simulations.batch
     total = np.zeros((episodes, of.flows))
     running = np.ones(episodes, np.bool_)
