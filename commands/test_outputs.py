@@ -10,7 +10,7 @@ links: {l: {rate_mbps: 10, delay_ms: 5}}
 flows: [{scheme: $scheme, route: [l]}]
 """
 EVALUATE = "evaluate /FOLDER/x.yaml --schemes reno --repeats 1"
-TRAIN = "train --agent astraea --steps 40 --track none --set num_envs=2 scenarios.duration_s=1"
+TRAIN = "train --agent astraea --steps 40 --track none --set num_envs=2 scenarios=/FOLDER/x.yaml"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Trained policies in the simulator and on real TCP."""
