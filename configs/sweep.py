@@ -84,8 +84,9 @@ class Sweep(Strict):
     """The settings to search, by name; dots lead into mappings."""
     trials: Count = 1
     """Number of draws; each is tried with every combination of the grids."""
-    metric: str = "held_out_reward"
-    """``held_out_`` and a column of evaluation.csv, or a column of progress.csv."""
+    metric: str | None = None
+    """``held_out_`` and a column of evaluation.csv, or a column of progress.csv; default:
+    ``held_out_reward``, or ``held_out_power`` if the trials learn from different rewards."""
     goal: Literal["max", "min"] = "max"
     """Whether the best trial has the largest or the smallest metric."""
     early_stopping: EarlyStopping | None = None

@@ -1,14 +1,16 @@
-"""The trials of a sweep: their settings and their folders."""
+"""The trials of a sweep: their settings, their folders, and the metric that compares them."""
 
 import copy
 import csv
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from leogym.agents.training import registry
+from leogym.agents.training.rollout import METRICS
 from leogym.agents.training.settings import CONFIGS, TrainSettings, assign, build, read_config
 from leogym.common import digests
 from leogym.common.errors import InputError
@@ -65,8 +67,34 @@ class Trial:
             return False
 
 
-def trials(sweep: Sweep, out: Path, source: str) -> list[Trial]:
-    """Return the trials of ``sweep``, whose folders are in ``out``."""
+@dataclass(frozen=True)
+class Plan:
+    """A sweep, its trials, and the metric that compares them."""
+
+    sweep: Sweep
+    trials: Sequence[Trial]
+    metric: str
+
+    def better(self, value: float) -> float:
+        """Return ``value`` with the sign that makes the better of two values the larger."""
+        return value if self.sweep.goal == "max" else -value
+
+    def best(self, trial: Trial) -> tuple[int, float] | None:
+        """Return steps and metric of the best checkpoint of ``trial``; None without any.
+
+        For a metric of evaluation.csv, this is the checkpoint whose policy ``best/`` has: that of the highest
+        held-out reward. For a column of progress.csv, it is the best row.
+        """
+        curve = trial.curve(self.metric)
+        if not self.metric.startswith(HELD_OUT):
+            return max(curve, key=lambda row: self.better(row[1]), default=None)
+        rewards = dict(trial.curve(f"{HELD_OUT}reward"))
+        evaluated = [row for row in curve if row[0] in rewards]
+        return max(evaluated, key=lambda row: rewards[row[0]], default=None)
+
+
+def plan(sweep: Sweep, out: Path, source: str) -> Plan:
+    """Return the plan of ``sweep``, whose trials' folders are in ``out``."""
     scheme = registry.get(sweep.agent)
     if not scheme.trainers:
         raise InputError(f"{source}: agent: {scheme.summary}")
@@ -75,7 +103,7 @@ def trials(sweep: Sweep, out: Path, source: str) -> list[Trial]:
     if base.setdefault("agent", scheme.name) != scheme.name:
         raise InputError(f"{source}: config: {file} is for {base['agent']!r}, not {scheme.name!r}")
     base |= {"group": sweep.name, "track": "none"}
-    planned = []
+    trials = []
     for number, assigned in enumerate(sweep.assignments()):
         data = copy.deepcopy(base)
         for key, value in {**sweep.settings, **assigned}.items():
@@ -85,7 +113,24 @@ def trials(sweep: Sweep, out: Path, source: str) -> list[Trial]:
         settings = build(scheme.settings, f"{source}: trial {number}", data)
         if settings.steps is None:
             raise InputError(f"{source}: settings: steps: trials are compared by steps: give them")
-        if sweep.metric.startswith(HELD_OUT) and not settings.held_out_episodes:
-            raise InputError(f"{source}: metric: {sweep.metric} needs settings: held_out_episodes above 0")
-        planned.append(Trial(number, assigned, settings, out / "trials" / f"{number:04d}"))
-    return planned
+        trials.append(Trial(number, assigned, settings, out / "trials" / f"{number:04d}"))
+    return Plan(sweep, trials, _metric(sweep, [trial.settings for trial in trials], source))
+
+
+def _metric(sweep: Sweep, settings: Sequence[TrainSettings], source: str) -> str:
+    """Return the metric of ``sweep``, by default one that compares the trials.
+
+    Raises:
+        InputError: the metric depends on a reward in which the trials differ, or needs evaluations.
+    """
+    rewards = list(dict.fromkeys(each.reward for each in settings))
+    metric = sweep.metric or HELD_OUT + ("power" if len(rewards) > 1 else "reward")
+    comparable = [HELD_OUT + name for name in METRICS]
+    if len(rewards) > 1 and metric not in comparable:
+        raise InputError(
+            f"{source}: metric: {metric}: trials learn from different rewards ({rewards[0]} and "
+            f"{rewards[1]}), which it does not compare: use {' or '.join(comparable)}"
+        )
+    if metric.startswith(HELD_OUT) and not all(each.held_out_episodes for each in settings):
+        raise InputError(f"{source}: metric: {metric} needs settings: held_out_episodes above 0")
+    return metric

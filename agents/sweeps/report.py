@@ -9,37 +9,33 @@ from typing import Any
 
 from matplotlib.lines import Line2D
 
-from leogym.agents.sweeps.plan import Trial
+from leogym.agents.sweeps.plan import Plan, Trial
 from leogym.common.atomic import write_atomically
-from leogym.configs.sweep import Sweep
 from leogym.results.figure_style import FAINT, PALETTE, canvas
 
 SEED = "seed"
 
 
-def report(sweep: Sweep, planned: Sequence[Trial], out: Path) -> Path:
+def report(plan: Plan, out: Path) -> Path:
     """Write ``sweep.csv``, ``sweep.png`` and ``summary.json`` to ``out``, best trial first; return the table.
 
-    A trial counts with its best value, as in early stopping and in ``best/``.
+    A trial counts with the metric of its best checkpoint, and ``steps`` names that checkpoint.
     """
-    best = max if sweep.goal == "max" else min
-    curves = {trial.number: trial.curve(sweep.metric) for trial in planned}
-    values = {number: best(value for _, value in curve) for number, curve in curves.items() if curve}
+    metric, found = plan.metric, {trial.number: plan.best(trial) for trial in plan.trials}
+    best = {number: row for number, row in found.items() if row is not None}
+    values = {number: value for number, (_, value) in best.items()}
     ranked = sorted(
-        planned,
-        key=lambda trial: (
-            trial.number not in values,
-            -values.get(trial.number, 0.0) if sweep.goal == "max" else values.get(trial.number, 0.0),
-        ),
+        plan.trials,
+        key=lambda trial: (trial.number not in values, -plan.better(values.get(trial.number, 0.0))),
     )
-    means = _means(planned, values)
+    means = _means(plan.trials, values)
     rows = [
         {
             "trial": trial.number,
             **{name: _text(value) for name, value in trial.assigned.items()},
-            sweep.metric: f"{values[trial.number]:.6g}" if trial.number in values else "",
-            **({f"{sweep.metric}_mean_of_seeds": means[setting(trial)]} if SEED in sweep.search else {}),
-            "steps": curves[trial.number][-1][0] if curves[trial.number] else 0,
+            metric: f"{values[trial.number]:.6g}" if trial.number in values else "",
+            **({f"{metric}_mean_of_seeds": means[setting(trial)]} if SEED in plan.sweep.search else {}),
+            "steps": best[trial.number][0] if trial.number in best else "",
             "status": trial.status(),
             "folder": str(trial.folder.relative_to(out.absolute())),
         }
@@ -47,13 +43,13 @@ def report(sweep: Sweep, planned: Sequence[Trial], out: Path) -> Path:
     ]
     table = out / "sweep.csv"
     write_atomically(table, _csv(rows).encode())
-    write_atomically(out / "sweep.png", _plot(sweep, ranked, curves))
+    write_atomically(out / "sweep.png", _plot(plan, ranked))
     summary = {
-        "name": sweep.name,
-        "metric": sweep.metric,
-        "trials": len(planned),
-        "done": sum(trial.status() == "done" for trial in planned),
-        "given_up": sum(trial.status() == "given up" for trial in planned),
+        "name": plan.sweep.name,
+        "metric": metric,
+        "trials": len(plan.trials),
+        "done": sum(trial.status() == "done" for trial in plan.trials),
+        "given_up": sum(trial.status() == "given up" for trial in plan.trials),
         "best": rows[0] if ranked[0].number in values else None,
     }
     write_atomically(out / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
@@ -91,11 +87,12 @@ def _csv(rows: Sequence[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def _plot(sweep: Sweep, ranked: Sequence[Trial], curves: dict[int, list[tuple[int, float]]]) -> bytes:
+def _plot(plan: Plan, ranked: Sequence[Trial]) -> bytes:
     """Return the curves of all trials as PNG: one colour per setting, best first; those stopped early dashed.
 
     The legend names each setting. Beyond the colours, the settings are grey and share a line of the legend.
     """
+    curves = {trial.number: trial.curve(plan.metric) for trial in ranked}
     settings = list(dict.fromkeys(setting(trial) for trial in ranked if curves[trial.number]))
     labels = {name: name or "seed" for name in settings[: len(PALETTE)]}
     colors = dict(zip(labels, PALETTE, strict=False))
@@ -115,7 +112,7 @@ def _plot(sweep: Sweep, ranked: Sequence[Trial], curves: dict[int, list[tuple[in
         handles = [Line2D([], [], color=colors[name], label=label) for name, label in labels.items()]
         if others := len(settings) - len(labels):
             handles.append(Line2D([], [], color=FAINT, label=f"{others} other settings"))
-        axes.set(xlabel="steps", ylabel=sweep.metric.replace("_", " "), title=sweep.name)
+        axes.set(xlabel="steps", ylabel=plan.metric.replace("_", " "), title=plan.sweep.name)
         if handles:
             axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, -0.16), frameon=False)
         image = io.BytesIO()

@@ -23,7 +23,8 @@ from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 
 from leogym.agents.engines.ray_cluster import PACKAGES, running
 from leogym.agents.sweeps import trial as one
-from leogym.agents.sweeps.plan import Trial, trials
+from leogym.agents.sweeps.plan import Plan, Trial, plan
+from leogym.agents.sweeps.progress import SweepProgress
 from leogym.agents.sweeps.report import report
 from leogym.agents.training.stopping import Note, Stop, Stopped
 from leogym.common import build, lock, yaml_text
@@ -102,7 +103,7 @@ def run_sweep(
         Stopped: the sweep was asked to stop, and its trials have written checkpoints.
     """
     sweep = read(path)
-    planned = trials(sweep, out.absolute(), str(path))
+    planned = plan(sweep, out.absolute(), str(path))
     with lock.held(out):
         _claim(sweep, out, resume)
         note.remove()
@@ -112,15 +113,16 @@ def run_sweep(
             folder=out,
             feature="--sweep",
         )
-        with cluster, stop.deferred():
-            errors = _tune(sweep, planned, out, workers, Note(note.path.absolute()))
+        with cluster, stop.deferred(), SweepProgress(planned):
+            errors = _tune(planned, out, workers, Note(note.path.absolute()))
         note.remove()
     if stop.asked:
         raise Stopped
-    table = report(sweep, planned, out)
+    table = report(planned, out)
     if errors:
         number, first = min(errors.items())
-        raise InputError(f"{out}: {len(errors)} of {len(planned)} trials failed: trial {number}: {first}")
+        count = f"{len(errors)} of {len(planned.trials)} trials"
+        raise InputError(f"{out}: {count} failed: trial {number}: {first}")
     return table
 
 
@@ -142,10 +144,9 @@ def _claim(sweep: Sweep, out: Path, resume: bool) -> None:
         raise InputError(f"{out}: (folder): cannot be written: {error.strerror}") from None
 
 
-def _tune(
-    sweep: Sweep, planned: Sequence[Trial], out: Path, workers: int | None, note: Note
-) -> dict[int, str]:
+def _tune(planned: Plan, out: Path, workers: int | None, note: Note) -> dict[int, str]:
     """Run the trials until they end or ``note`` asks them to stop; return the errors by trial number."""
+    sweep, trials = planned.sweep, planned.trials
     record = out.absolute() / "ray"
     shutil.rmtree(record, ignore_errors=True)
     directory, ours = str(Path.cwd()), build.describe(PACKAGES)
@@ -155,18 +156,18 @@ def _tune(
         theirs = {"node": ray.util.get_node_ip_address(), **build.describe(PACKAGES)}
         if (why := build.refusal(ours, theirs)) is not None:
             raise InputError(why)
-        one.run(planned[config["trial"]], sweep.metric, note)
+        one.run(trials[config["trial"]], planned.metric, note)
 
-    scheduler = _scheduler(sweep, planned)
-    given_up = GivenUp(planned, note, scheduler)
-    needed = resources(planned, _processors())
+    scheduler = _scheduler(sweep, trials)
+    given_up = GivenUp(trials, note, scheduler)
+    needed = resources(trials, _processors())
     joining.current().start_waiting(int(needed.required_resources.get("CPU", 0)) or 1, "a trial")
 
     tuner = tune.Tuner(
         tune.with_resources(trainable, needed),
-        param_space={"trial": tune.grid_search(list(range(len(planned))))},
+        param_space={"trial": tune.grid_search(list(range(len(trials))))},
         tune_config=tune.TuneConfig(
-            metric=sweep.metric,
+            metric=planned.metric,
             mode=sweep.goal,
             scheduler=scheduler,
             max_concurrent_trials=workers or sweep.concurrent,

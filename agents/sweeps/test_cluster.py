@@ -15,7 +15,7 @@ from ray.cluster_utils import Cluster
 
 from leogym.agents import train_cli
 from leogym.agents.engines.ray_cluster import OBJECT_STORE_BYTES
-from leogym.agents.sweeps.plan import trials
+from leogym.agents.sweeps.plan import plan
 from leogym.agents.training import registry
 from leogym.agents.training.run_folder import RunFolder
 from leogym.configs import sweep
@@ -82,7 +82,7 @@ def test_no_trial_is_lost_when_the_driver_and_then_a_worker_are_killed(cluster, 
     file, out = tmp_path / "killed.yaml", tmp_path / "out"
     file.write_text(SWEEP)
     asked = ["--sweep", str(file), "--out", str(out), "--ray", cluster.address]
-    planned = trials(sweep.read(file), out, str(file))
+    planned = plan(sweep.read(file), out, str(file)).trials
 
     driver = subprocess.Popen([sys.executable, str(ROOT / "train.py"), *asked], cwd=ROOT)
     try:

@@ -1,12 +1,16 @@
 import csv
 import json
+import time
+from dataclasses import replace
 
 import pytest
+from matplotlib.figure import Figure
 
 from leogym.agents import train_cli
 from leogym.agents.sweeps import report as report_module
 from leogym.agents.sweeps import trial as trial_module
-from leogym.agents.sweeps.plan import trials
+from leogym.agents.sweeps.plan import plan
+from leogym.agents.sweeps.progress import INTERVAL_S, SweepProgress
 from leogym.agents.sweeps.report import report
 from leogym.agents.sweeps.run import resources
 from leogym.agents.training.stopping import Stop
@@ -30,7 +34,7 @@ def file(tmp_path):
 
 
 def test_trials_are_runs_of_the_file_with_the_settings_that_are_searched_for(file, tmp_path):
-    planned = trials(sweep.read(file), tmp_path, str(file))
+    planned = plan(sweep.read(file), tmp_path, str(file)).trials
     assert [trial.settings.learning_rate for trial in planned] == [1e-3, 1e-2, 0.1, 1.0]
     for trial in planned:
         assert (trial.settings.steps, trial.settings.scenarios.duration_s) == (100, 1)
@@ -39,7 +43,7 @@ def test_trials_are_runs_of_the_file_with_the_settings_that_are_searched_for(fil
 
 def test_every_shipped_sweep_has_trials(tmp_path):
     for path in sorted((train_cli.CONFIGS.parent / "sweeps").glob("*.yaml")):
-        assert len(trials(sweep.read(path), tmp_path, str(path))) > 2
+        assert len(plan(sweep.read(path), tmp_path, str(path)).trials) > 2
 
 
 def written(trial, values, summary: bool = True, given_up: bool = False):
@@ -56,56 +60,124 @@ def written(trial, values, summary: bool = True, given_up: bool = False):
 
 
 def test_the_table_has_the_best_trial_first_and_says_how_each_ended(file, tmp_path):
-    found = sweep.read(file)
-    planned = trials(found, tmp_path, str(file))
+    sweep_plan = plan(sweep.read(file), tmp_path, str(file))
+    planned = sweep_plan.trials
     written(planned[0], [0.1, 0.5, 0.4])
     written(planned[1], [0.1, "nan"], summary=False, given_up=True)
     written(planned[2], [0.2, 0.9])
-    with report(found, planned, tmp_path).open(newline="") as table:
+    with report(sweep_plan, tmp_path).open(newline="") as table:
         rows = list(csv.DictReader(table))
     keys = ("trial", "learning_rate", "reward", "steps", "status", "folder")
     assert [tuple(row[key] for key in keys) for row in rows] == [
         ("2", "0.1", "0.9", "40", "done", "trials/0002"),
-        ("0", "0.001", "0.5", "60", "done", "trials/0000"),
+        ("0", "0.001", "0.5", "40", "done", "trials/0000"),
         ("1", "0.01", "0.1", "20", "given up", "trials/0001"),
-        ("3", "1", "", "0", "unfinished", "trials/0003"),
+        ("3", "1", "", "", "unfinished", "trials/0003"),
     ]
     assert (tmp_path / "sweep.png").read_bytes().startswith(b"\x89PNG")
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert (summary["done"], summary["given_up"], summary["best"]["trial"]) == (2, 1, 2)
-    least = found.model_copy(update={"goal": "min"})
-    report(least, planned, tmp_path)
+    least = sweep_plan.sweep.model_copy(update={"goal": "min"})
+    report(replace(sweep_plan, sweep=least), tmp_path)
     assert json.loads((tmp_path / "summary.json").read_text())["best"]["trial"] == 0
 
 
 def test_the_table_has_the_mean_over_the_seeds_of_each_setting(file, tmp_path):
     file.write_text(SMALL.replace("0.1, 1.0]}", "0.1]}, seed: {grid: [1, 2]}"))
-    searched = sweep.read(file)
-    planned = trials(searched, tmp_path, str(file))
-    for trial, value in zip(planned, (0.2, 0.4, 0.9, 0.1, 0.3), strict=False):
+    searched = plan(sweep.read(file), tmp_path, str(file))
+    for trial, value in zip(searched.trials, (0.2, 0.4, 0.9, 0.1, 0.3), strict=False):
         written(trial, [value])
-    with report(searched, planned, tmp_path).open(newline="") as table:
+    with report(searched, tmp_path).open(newline="") as table:
         rows = {int(row["trial"]): row["reward_mean_of_seeds"] for row in csv.DictReader(table)}
     assert [rows[number] for number in range(6)] == ["0.3 (2)"] * 2 + ["0.5 (2)"] * 2 + ["0.3 (1)"] * 2
 
 
 def test_the_legend_names_the_settings(file, tmp_path, monkeypatch):
     file.write_text(SMALL.replace("0.1, 1.0]}", "0.1]}, seed: {grid: [1, 2]}"))
-    searched = sweep.read(file)
-    planned = trials(searched, tmp_path, str(file))
-    for trial in planned[:4]:
+    searched = plan(sweep.read(file), tmp_path, str(file))
+    for trial in searched.trials[:4]:
         written(trial, [0.5])
     labels = []
     drawn = report_module.Line2D
     monkeypatch.setattr(
         report_module, "Line2D", lambda *data, label, **look: labels.append(label) or drawn(*data, **look)
     )
-    report(searched, planned, tmp_path)
+    report(searched, tmp_path)
     assert labels == ["learning_rate 0.001", "learning_rate 0.01"]
 
 
+def evaluated(trial, rewards, powers):
+    trial.folder.mkdir(parents=True)
+    rows = [f"{20 * (at + 1)},{reward},{powers[at]}\n" for at, reward in enumerate(rewards)]
+    (trial.folder / "evaluation.csv").write_text("".join(["steps,reward,power\n", *rows]))
+
+
+REWARDS = """
+name: rewards
+agent: ppo
+settings: {steps: 100, held_out_episodes: 2, scenarios.duration_s: 1, scenarios.sampler: astraea}
+search: {reward: {grid: [power, "throughput:1,delay:-0.2"]}}
+"""
+
+
+def test_trials_that_differ_in_reward_are_compared_by_held_out_power_at_their_best_checkpoint(file, tmp_path):
+    file.write_text(REWARDS)
+    rewards = plan(sweep.read(file), tmp_path, str(file))
+    assert rewards.metric == "held_out_power"
+    evaluated(rewards.trials[0], [0.3, 0.4, 0.2], [0.5, 0.6, 0.9])
+    evaluated(rewards.trials[1], [7.0, 8.0, 9.0], [0.7, 0.2, 0.1])
+    with report(rewards, tmp_path).open(newline="") as table:
+        rows = [(row["trial"], row["held_out_power"], row["steps"]) for row in csv.DictReader(table)]
+    # The policy in best/ has the highest held-out reward, so its row counts, not the highest power.
+    assert rows == [("0", "0.6", "40"), ("1", "0.1", "60")]
+
+
+@pytest.mark.parametrize("metric", ["reward", "held_out_reward", "episode_reward_mean", "value_loss"])
+def test_a_metric_on_the_scale_of_a_reward_does_not_compare_trials_with_other_rewards(file, tmp_path, metric):
+    file.write_text(f"{REWARDS}metric: {metric}\n")
+    with pytest.raises(InputError, match=f"metric: {metric}: trials learn from different rewards") as caught:
+        plan(sweep.read(file), tmp_path, str(file))
+    assert "held_out_power" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    same = REWARDS.replace("throughput:1,delay:-0.2", "power")
+    file.write_text(f"{same}metric: {metric}\n")
+    assert plan(sweep.read(file), tmp_path, str(file)).metric == metric
+
+
+def test_progress_is_printed_at_the_start_and_while_trials_run(file, tmp_path, capsys):
+    searched = plan(sweep.read(file), tmp_path, str(file))
+    written(searched.trials[0], [0.1, 0.5, 0.4])
+    printed = []
+    with SweepProgress(searched, interval_s=0.01) as progress:
+        written(searched.trials[1], [0.7], summary=False)
+        deadline_s = time.monotonic() + 20
+        while not any(" 30%" in line for line in printed) and time.monotonic() < deadline_s:
+            printed += capsys.readouterr().out.splitlines()
+    assert printed[0] == " 25%  1 of 4 trials ended  best reward 0.5 (trial 0)"
+    assert progress.line().startswith(" 30%  1 of 4 trials ended  ")
+    assert progress.line().endswith(" left  best reward 0.7 (trial 1)")
+    assert INTERVAL_S <= 30
+
+
+def test_the_legend_covers_no_line(file, tmp_path, monkeypatch):
+    sweep_plan = plan(sweep.read(file), tmp_path, str(file))
+    for trial in sweep_plan.trials:
+        written(trial, [0.1, 0.5, 0.4])
+    boxes = []
+
+    def save(figure, *arguments, **options):
+        figure.canvas.draw()
+        [axes] = figure.axes
+        boxes.append((axes.get_legend().get_window_extent(), axes.get_window_extent()))
+
+    monkeypatch.setattr(Figure, "savefig", save)
+    report(sweep_plan, tmp_path)
+    [(legend, axes)] = boxes
+    assert not legend.overlaps(axes)
+
+
 def test_a_trial_that_was_given_up_or_done_tells_what_it_had_and_does_no_more(file, tmp_path, monkeypatch):
-    planned = trials(sweep.read(file), tmp_path, str(file))
+    planned = plan(sweep.read(file), tmp_path, str(file)).trials
     written(planned[0], [0.1, 0.5])
     written(planned[1], [0.3], summary=False, given_up=True)
     told = []
@@ -164,7 +236,7 @@ def test_resuming_needs_the_same_sweep(file, tmp_path):
 
 def test_trials_that_sample_in_processes_fit_on_a_machine_of_as_many_processors(file, tmp_path):
     file.write_text(SMALL.replace("steps: 100", "steps: 100, engine: rllib, workers: 2"))
-    planned = trials(sweep.read(file), tmp_path, str(file))
+    planned = plan(sweep.read(file), tmp_path, str(file)).trials
     assert resources(planned, 3).bundles == [{"CPU": 1}, {"CPU": 1}, {"CPU": 1}]
     assert resources(planned, 2).bundles == [{"memory": 1}, {"CPU": 1}, {"CPU": 1}]
     with pytest.raises(InputError, match="workers: 2: processes of one trial, but Ray has 1 processors"):
