@@ -35,7 +35,7 @@ def held_out(folder: Path, episodes: int, scenarios: str | None = None) -> Earne
     """
     if episodes < 1:
         raise InputError(f"held-out: --episodes: {episodes}: must be at least 1")
-    settings = settings_of(folder, scenarios)
+    settings = settings_of(folder, scenarios).for_held_out()
     policy_folder = folder if (folder / "policy.json").is_file() else folder / "policy"
     policy = leosim.Policy.load(str(policy_folder))
     if policy.spec != settings.spec:
@@ -60,7 +60,7 @@ def settings_of(folder: Path, scenarios: str | None) -> TrainSettings:
     agent = str(data.get("agent"))
     if scenarios is not None:
         source, ranges = _ranges(scenarios)
-        data = {**data, "scenarios": ranges}
+        data = {**data, "scenarios": ranges, "held_out_scenarios": None}
     return build(registry.get(agent).settings, source, data)
 
 

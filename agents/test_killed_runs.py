@@ -173,11 +173,11 @@ def test_a_sweep_killed_at_any_write(tmp_path, monkeypatch):
 
     def carry_out_sweep() -> int:
         found = configured.read(file)
-        planned = plan.trials(found, run, str(file))
+        planned = plan.plan(found, run, str(file))
         with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-            for one in planned:
-                trial.run(one, found.metric, Stop())
-        report.report(found, planned, run)
+            for one in planned.trials:
+                trial.run(one, planned.metric, Stop())
+        report.report(planned, run)
         return 0
 
     _killed_at_any_write(run, carry_out_sweep, tmp_path / "copies", KILLS["sweep"], KINDS["sweep"])

@@ -343,6 +343,7 @@ def trace_hashes(settings: TrainSettings) -> dict[str, str]:
     from leogym.envs.sampling import paths  # here, so that --help needs no compiled module
 
     stages = [settings.scenarios, *(stage.scenarios for stage in settings.curriculum)]
+    stages += [settings.held_out_scenarios] if settings.held_out_scenarios is not None else []
     names = {path for ranges in stages for path in paths(ranges)}
     if not names:
         return {}

@@ -14,6 +14,7 @@ from leogym.common.errors import InputError, one_line
 from leogym.common.strict import Range, Strict
 from leogym.configs import file_paths
 
+AGENT = "agent"
 MOST_TRIALS = 10_000
 """Trials of a sweep."""
 Count = Annotated[int, Range(ge=1, lt=2**53)]
@@ -74,14 +75,17 @@ class Sweep(Strict):
 
     name: str
     """The sweep's name; its trials are a group with this name in trackers."""
-    agent: str
+    agent: str | None = None
     """The agent to train."""
+    agents: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Instead of ``agent``: the agents to compare, each with overrides of its own. They are tried like a
+    grid."""
     config: str | None = None
     """Settings of all trials; default: configs/agents/AGENT.yaml."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Overrides for all trials; ``scenarios.duration_s`` names a nested key."""
-    search: Annotated[dict[str, Search], Field(min_length=1)]
-    """The settings to search, by name; dots lead into mappings."""
+    search: dict[str, Search] = Field(default_factory=dict)
+    """The settings to search, by name; dots lead into mappings. Required with ``agent``."""
     trials: Count = 1
     """Number of draws; each is tried with every combination of the grids."""
     metric: str | None = None
@@ -99,22 +103,37 @@ class Sweep(Strict):
     """Seed of the draws."""
 
     @model_validator(mode="after")
+    def _some_agents(self) -> Sweep:
+        if (self.agent is None) == (not self.agents):
+            raise ValueError("give one of agent and agents")
+        if self.agents and self.config is not None:
+            raise ValueError("config: is for one agent: give each of agents its own settings")
+        if self.agent is not None and not self.search:
+            raise ValueError("search: give at least one setting")
+        if AGENT in self.search:
+            raise ValueError("search.agent: list agents instead")
+        return self
+
+    @model_validator(mode="after")
     def _few_trials(self) -> Sweep:
         grids = [len(search.grid) for search in self.search.values() if search.grid is not None]
-        if (trials := math.prod(grids) * self.trials) > MOST_TRIALS:
+        if (trials := math.prod([len(self.agents) or 1, *grids]) * self.trials) > MOST_TRIALS:
             raise ValueError(f"trials: {trials:,} with all grids, at most {MOST_TRIALS:,} may be")
         return self
 
     def assignments(self) -> list[dict[str, Any]]:
-        """Return each trial's settings, in order; deterministic."""
+        """Return each trial's settings, in order; deterministic. ``agents`` adds ``agent`` to them."""
         grids = {name: search.grid for name, search in self.search.items() if search.grid is not None}
+        if self.agents:
+            grids = {AGENT: list(self.agents), **grids}
         assignments = []
         for draw in range(self.trials):
             rng = np.random.default_rng([self.seed, draw])
             drawn = {name: search.draw(rng) for name, search in self.search.items() if search.grid is None}
             for values in itertools.product(*grids.values()):
                 combined = {**drawn, **dict(zip(grids, values, strict=True))}
-                assignments.append({name: combined[name] for name in self.search})
+                names = [AGENT] * bool(self.agents) + list(self.search)
+                assignments.append({name: combined[name] for name in names})
         return assignments
 
 

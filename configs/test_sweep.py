@@ -47,7 +47,7 @@ def test_the_same_seed_draws_the_same_trials_and_more_trials_keep_the_first(tmp_
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("agent: ppo\n", ""), "sweep.yaml: agent: Field required"),
+        (("agent: ppo\n", ""), "sweep.yaml: .*give one of agent and agents"),
         (("trials: 40", "trials: 0"), "sweep.yaml: trials: "),
         (("trials: 40", "trails: 40"), r"sweep.yaml: trails: unknown key \(nearest: trials,"),
         (("{integer: [16, 18]}", "{integer: [18, 16]}"), "search.rollout_steps: .*low <= high"),

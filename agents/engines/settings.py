@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from leogym.agents.sage.settings import PoolRanges, SageSettings
 from leogym.agents.training.settings import Count, Engine, Fraction, Size, TrainSettings, Width
@@ -25,11 +25,21 @@ class Sb3Settings(TrainSettings):
     """Widths of the hidden layers of actor and critic, with ``activation`` between them."""
     activation: Literal["leaky_relu", "tanh"] = "leaky_relu"
     policies: Literal["shared", "separate"] = "shared"
-    """With rllib, whether all flows share one policy or each has its own by its number. ``policy/`` holds the
-    first policy, ``policies/`` all of them."""
+    """With rllib, whether all flows share one policy or each has its own by its number. ``policy/`` and
+    ``best/`` hold the first policy, ``policies/`` and ``best/policies/`` all of them."""
     reward_scale: Positive = 1.0
     """Factor on the rewards that sb3 learns from, for values in its critic's range; progress.csv has unscaled
     rewards."""
+
+    @model_validator(mode="after")
+    def _a_policy_for_each_flow(self) -> Sb3Settings:
+        judged, trained = self.for_held_out().scenarios, self.scenarios
+        if self.policies == "separate" and judged.max_learning_flows > trained.max_learning_flows:
+            raise ValueError(
+                f"held_out_scenarios: flows: up to {judged.max_learning_flows} learn, but policies: separate "
+                f"trains {trained.max_learning_flows}"
+            )
+        return self
 
     def wrap(self, environment: VecEnv) -> VecEnv:
         """Return ``environment`` as the algorithm should see it; rewards are scaled afterwards."""

@@ -1,5 +1,6 @@
 import gc
 import importlib
+import json
 import os
 import signal
 import socket
@@ -23,6 +24,7 @@ from leogym.agents.engines.rllib.rewards import FlowRewards, Rewards
 from leogym.agents.engines.test_engines import TINY, exported, observations, rows
 from leogym.agents.export import save_policy
 from leogym.agents.training import registry
+from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import build
 from leogym.agents.training.stopping import Stop, Stopped
@@ -190,6 +192,39 @@ def test_each_flow_may_have_a_policy_of_its_own(tmp_path, weights, monkeypatch):
     np.testing.assert_allclose(by_hand.act(observations()), second.act(observations()), atol=1e-5)
 
 
+class Killed(BaseException):
+    """Ends a run at once, as a kill does."""
+
+
+@pytest.mark.usefixtures("_ray_once")
+@pytest.mark.parametrize("policies", ["shared", "separate"])
+def test_a_run_of_ppo_that_was_killed_and_resumed_has_the_bytes_of_one_that_was_not(
+    tmp_path, monkeypatch, policies
+):
+    changes = {"policies": policies, "progress_steps": 96, "checkpoint_steps": 64, "held_out_episodes": 1}
+    monkeypatch.setattr(Reporter, "wall_s", property(lambda self: 0.0))
+    whole = trained("ppo", tmp_path / "whole", 224, **changes)
+    iterate, iterations = online.iterate, iter(range(1_000))
+
+    def until_killed(algorithm):
+        if next(iterations) in (3, 6):  # 32 steps after a checkpoint, and directly after the next
+            raise Killed
+        return iterate(algorithm)
+
+    monkeypatch.setattr(online, "iterate", until_killed)
+    for resume in (False, True):
+        with pytest.raises(Killed):
+            trained("ppo", tmp_path / "parts", 224, resume=resume, **changes)
+    parts = trained("ppo", tmp_path / "parts", 224, resume=True, **changes)
+    assert [row["steps"] for row in rows(parts)] == ["96", "193", "225"]  # flows join between two steps
+    assert files_of(parts) == files_of(whole)
+
+
+def files_of(run: RunFolder) -> dict[str, bytes]:
+    paths = [path for path in run.path.rglob("*") if path.is_file()]
+    return {str(path.relative_to(run.path)): path.read_bytes() for path in paths}
+
+
 @pytest.mark.usefixtures("_ray_once")
 def test_dreamerv3_learns_a_world_model_of_one_flow_and_resumes(tmp_path):
     run = trained("dreamerv3", tmp_path / "run", 32)
@@ -344,12 +379,16 @@ def test_rewards_are_told_before_any_episode_ends():
     assert np.isnan(rewards.flush())
 
 
-def test_what_rllib_says_of_episodes_is_kept_until_the_next_row():
-    episodes = online.Episodes()
-    for said in ({"episode_return_mean": 1.0}, {"episode_return_mean": float("nan")}, {}):
-        episodes.add(said)
-    assert episodes.flush()["episode_return_mean"] == 1.0
-    assert np.isnan(episodes.flush()["episode_return_mean"])
+def test_what_was_sampled_is_kept_until_the_next_row_and_over_a_resume():
+    since_row = online.SinceRow({})
+    since_row.add({"episode_return_mean": 1.0, "flow_reward_sum": 3.0, "flow_reward_count": 2.0})
+    for said in ({"episode_return_mean": float("nan")}, {}):
+        since_row.add(said)
+    resumed = online.SinceRow(json.loads(json.dumps(since_row.state())))
+    for either in (since_row, resumed):
+        flushed = either.flush()
+        assert (flushed["episode_return_mean"], flushed["reward"]) == (1.0, 1.5)
+        assert np.isnan(list(either.flush().values())).all()
 
 
 def test_settings_of_another_algorithm_are_unknown_keys():

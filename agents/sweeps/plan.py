@@ -14,7 +14,7 @@ from leogym.agents.training.rollout import METRICS
 from leogym.agents.training.settings import CONFIGS, TrainSettings, assign, build, read_config
 from leogym.common import digests
 from leogym.common.errors import InputError
-from leogym.configs.sweep import Sweep
+from leogym.configs.sweep import AGENT, Sweep
 
 HELD_OUT = "held_out_"
 
@@ -95,33 +95,42 @@ class Plan:
 
 def plan(sweep: Sweep, out: Path, source: str) -> Plan:
     """Return the plan of ``sweep``, whose trials' folders are in ``out``."""
-    scheme = registry.get(sweep.agent)
-    if not scheme.trainers:
-        raise InputError(f"{source}: agent: {scheme.summary}")
-    file = Path(sweep.config) if sweep.config else CONFIGS / f"{scheme.name}.yaml"
-    base = read_config(file) if sweep.config or file.exists() else {}
-    if base.setdefault("agent", scheme.name) != scheme.name:
-        raise InputError(f"{source}: config: {file} is for {base['agent']!r}, not {scheme.name!r}")
-    base |= {"group": sweep.name, "track": "none"}
+    presets = {agent: _preset(sweep, agent, source) for agent in sweep.agents or [sweep.agent or ""]}
     trials = []
     for number, assigned in enumerate(sweep.assignments()):
-        data = copy.deepcopy(base)
-        for key, value in {**sweep.settings, **assigned}.items():
-            assign(data, key, value)
-        if "steps" in sweep.settings:
+        agent = assigned.get(AGENT, sweep.agent)
+        data = copy.deepcopy(presets[agent])
+        values = {**sweep.settings, **sweep.agents.get(agent, {}), **assigned}
+        # Whole mappings first: `scenarios` must not undo `scenarios.flows`.
+        for key in sorted(values, key=lambda key: key.count(".")):
+            assign(data, key, copy.deepcopy(values[key]))
+        if "steps" in values:
             data["minutes"] = None
-        settings = build(scheme.settings, f"{source}: trial {number}", data)
+        settings = build(registry.get(agent).settings, f"{source}: trial {number}", data)
         if settings.steps is None:
             raise InputError(f"{source}: settings: steps: trials are compared by steps: give them")
         trials.append(Trial(number, assigned, settings, out / "trials" / f"{number:04d}"))
     return Plan(sweep, trials, _metric(sweep, [trial.settings for trial in trials], source))
 
 
+def _preset(sweep: Sweep, agent: str, source: str) -> dict[str, Any]:
+    """Return the settings of all trials of ``agent`` without the sweep's own."""
+    scheme = registry.get(agent)
+    if not scheme.trainers:
+        raise InputError(f"{source}: agent: {scheme.summary}")
+    file = Path(sweep.config) if sweep.config else CONFIGS / f"{agent}.yaml"
+    preset = read_config(file) if sweep.config or file.exists() else {}
+    if preset.setdefault("agent", agent) != agent:
+        raise InputError(f"{source}: config: {file} is for {preset['agent']!r}, not {agent!r}")
+    return preset | {"group": sweep.name, "track": "none"}
+
+
 def _metric(sweep: Sweep, settings: Sequence[TrainSettings], source: str) -> str:
     """Return the metric of ``sweep``, by default one that compares the trials.
 
     Raises:
-        InputError: the metric depends on a reward in which the trials differ, or needs evaluations.
+        InputError: the metric depends on a reward or scenarios in which the trials differ, or needs
+            evaluations.
     """
     rewards = list(dict.fromkeys(each.reward for each in settings))
     metric = sweep.metric or HELD_OUT + ("power" if len(rewards) > 1 else "reward")
@@ -131,6 +140,13 @@ def _metric(sweep: Sweep, settings: Sequence[TrainSettings], source: str) -> str
             f"{source}: metric: {metric}: trials learn from different rewards ({rewards[0]} and "
             f"{rewards[1]}), which it does not compare: use {' or '.join(comparable)}"
         )
-    if metric.startswith(HELD_OUT) and not all(each.held_out_episodes for each in settings):
+    held_out = metric.startswith(HELD_OUT)
+    judged = {(each.for_held_out() if held_out else each).scenarios.model_dump_json() for each in settings}
+    if len(judged) > 1:
+        raise InputError(
+            f"{source}: metric: {metric}: trials have different scenarios, which it does not compare: give "
+            f"them the same settings: held_out_scenarios, and use a metric {HELD_OUT}…"
+        )
+    if held_out and not all(each.held_out_episodes for each in settings):
         raise InputError(f"{source}: metric: {metric} needs settings: held_out_episodes above 0")
     return metric

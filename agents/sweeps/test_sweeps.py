@@ -144,6 +144,31 @@ def test_a_metric_on_the_scale_of_a_reward_does_not_compare_trials_with_other_re
     assert plan(sweep.read(file), tmp_path, str(file)).metric == metric
 
 
+SEVERAL = """
+name: several
+agents: {ppo: {rollout_steps: 64}, sac: {batch_size: 64}}
+settings: {engine: rllib, steps: 100, held_out_episodes: 2, scenarios.flows: [2, 8]}
+search: {scenarios: {grid: [leo, astraea]}, policies: {grid: [shared, separate]}}
+"""
+JUDGED = SEVERAL.replace("steps: 100,", "steps: 100, held_out_scenarios: {sampler: leo, flows: 2},")
+
+
+def test_a_sweep_may_compare_agents_scenarios_and_policies_on_the_same_held_out_scenarios(file, tmp_path):
+    file.write_text(JUDGED)
+    several = plan(sweep.read(file), tmp_path, str(file))
+    assert several.metric == "held_out_reward"
+    found = [tuple(trial.assigned.values()) for trial in several.trials]
+    assert found[:3] == [
+        ("ppo", "leo", "shared"), ("ppo", "leo", "separate"), ("ppo", "astraea", "shared")
+    ]  # fmt: skip
+    assert len(found) == 8
+    first, last = several.trials[0].settings, several.trials[-1].settings
+    assert (first.agent, first.rollout_steps, last.agent, last.batch_size) == ("ppo", 64, "sac", 64)
+    # A sampler's name among the searched values does not undo a single range of all trials.
+    assert (last.scenarios.sampler, last.scenarios.flows, last.policies) == ("astraea", (2, 8), "separate")
+    assert last.for_held_out().scenarios.flows == (2, 2)
+
+
 def test_progress_is_printed_at_the_start_and_while_trials_run(file, tmp_path, capsys):
     searched = plan(sweep.read(file), tmp_path, str(file))
     written(searched.trials[0], [0.1, 0.5, 0.4])
@@ -212,6 +237,25 @@ def test_a_sweep_that_cannot_run_is_refused_before_anything_starts(file, tmp_pat
         train_cli.run(["--sweep", str(file), "--out", str(tmp_path / "out")])
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SEVERAL, "metric: held_out_reward: trials have different scenarios, which it does not compare"),
+        (f"{JUDGED}metric: reward\n", "metric: reward: trials have different scenarios"),
+        (JUDGED.replace("flows: 2}", "flows: 9}"), "up to 9 learn, but policies: separate trains 8"),
+        (JUDGED.replace("agents:", "agent: ppo\nagents:"), "give one of agent and agents"),
+        (JUDGED.replace("name: several", "name: several\nconfig: a.yaml"), "config: is for one agent"),
+        ("name: a\nagent: ppo\n", "search: give at least one setting"),
+        (SMALL.replace("learning_rate", "agent"), "search.agent: list agents instead"),
+    ],
+)
+def test_trials_that_nothing_compares_are_refused(file, tmp_path, text, message):
+    file.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        plan(sweep.read(file), tmp_path, str(file))
+    assert "\n" not in str(caught.value)
 
 
 def test_a_flag_of_a_single_run_is_refused(file, tmp_path):

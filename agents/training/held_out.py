@@ -35,7 +35,7 @@ class Chooser:
     """
 
     def __init__(self, settings: TrainSettings, run: RunFolder, steps: int) -> None:
-        self._settings, self._run = settings, run
+        self._settings, self._run = settings.for_held_out(), run
         run.restore_rows(steps, FILE)
         self.best: float | None = None
         self.steps: list[int] = []
@@ -48,21 +48,25 @@ class Chooser:
         from leogym.agents.training.rollout import CHOOSING_EPISODE, evaluate_scheme  # as in `consider`
 
         self.references: dict[str, dict[str, float]] = {}
+        episodes = settings.held_out_episodes
         for scheme in REFERENCES:
-            measured = evaluate_scheme(scheme, settings, settings.held_out_episodes, first=CHOOSING_EPISODE)
+            measured = evaluate_scheme(scheme, self._settings, episodes, first=CHOOSING_EPISODE)
             self.references[scheme] = measured
             run.notes |= {f"{scheme}_{name}": value for name, value in measured.items()}
 
     def consider(self, steps: int, wall_s: float) -> dict[str, float]:
-        """Evaluate the last exported policy, keep it if it is the best, and return its metrics."""
-        from leogym.agents.training.rollout import CHOOSING_EPISODE, evaluate_policy  # draws scenarios
+        """Evaluate the last exported policy, keep it if it is the best, and return its metrics.
+
+        If each flow has a policy of its own, each is evaluated on its flow.
+        """
+        from leogym.agents.training.rollout import CHOOSING_EPISODE, evaluate_policies  # draws scenarios
 
         if not (self._run.policy / "policy.onnx").exists():
             agent = self._settings.agent
             raise InputError(f"settings: held_out_episodes: {agent} exports no policy: leave it out")
-        policy = leosim.Policy.load(str(self._run.policy))
+        policies = [leosim.Policy.load(str(folder)) for folder in self._run.policies() or [self._run.policy]]
         episodes = self._settings.held_out_episodes
-        earned = evaluate_policy(policy, self._settings, episodes, first=CHOOSING_EPISODE)
+        earned = evaluate_policies(policies, self._settings, episodes, first=CHOOSING_EPISODE)
         row = {"steps": steps, "wall_s": round(wall_s, 3), **earned}
         self._run.append_progress(row, FILE)
         self._run.record_rows(FILE)

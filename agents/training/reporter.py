@@ -129,7 +129,8 @@ class Reporter:
         if self._chooser is not None and steps not in self._chooser.steps:
             earned = self._chooser.consider(steps, self.wall_s)
             self._track({f"held_out_{name}": value for name, value in earned.items()}, steps)
-            flows, references = self._settings.scenarios.max_learning_flows, self._chooser.references
+            flows = self._settings.for_held_out().scenarios.max_learning_flows
+            references = self._chooser.references
             beside = [f"{name}: {described(references[key], flows)}" for key, name in REFERENCES.items()]
             best = f"best: reward {self._chooser.best:.4g}"
             self.say("; ".join([f"held out: {described(earned, flows)}", best, *beside]))

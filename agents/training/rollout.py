@@ -1,7 +1,7 @@
 """Evaluate policies on held-out scenarios, which no training run draws."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import leosim
@@ -28,6 +28,27 @@ HELD_OUT_SEED = 0
 METRICS = ("power", "normalized_goodput", "delay_inflation", "loss_rate")
 
 
+def acting_each(policies: Sequence[leosim.Policy], flows: int) -> Remembering:
+    """Return a function that acts on up to ``flows`` flows with each of ``policies`` in turn."""
+    if len(policies) == 1:
+        return acting(policies[0], flows)
+    parts = [acting(policy, flows) for policy in policies]
+
+    def act(observations: NDArray[np.float32], which: NDArray[np.int64]) -> NDArray[np.float32]:
+        groups = [np.flatnonzero(which % len(parts) == number) for number in range(len(parts))]
+        acted = [
+            part(observations[group], which[group])
+            for part, group in zip(parts, groups, strict=True)
+            if len(group)
+        ]
+        joined = np.concatenate(acted)
+        actions = np.empty_like(joined)
+        actions[np.concatenate(groups)] = joined
+        return actions
+
+    return act
+
+
 def acting(policy: leosim.Policy, flows: int) -> Remembering:
     """Return a function that acts on up to ``flows`` flows and keeps a recurrent policy's memory of each."""
     memories = np.zeros((flows, policy.memory_dim), np.float32)
@@ -51,8 +72,24 @@ def evaluate_policy(
     If it names known ranges or a fallback, flows fall back as in any run, and ``fallbacks``
     is their mean number.
     """
-    flows = episodes * settings.scenarios.max_learning_flows
-    return _evaluate(acting(policy, flows), settings, episodes, first, policy)
+    return evaluate_policies([policy], settings, episodes, first=first)
+
+
+def evaluate_policies(
+    policies: Sequence[leosim.Policy],
+    settings: TrainSettings,
+    episodes: int,
+    *,
+    first: int = JUDGING_EPISODE,
+) -> dict[str, float]:
+    """Evaluate one policy for all learning flows, or one for each: at least as many as an episode has.
+
+    All policies have the same known ranges. See `evaluate_policy`.
+    """
+    slots = settings.scenarios.max_learning_flows
+    # An episode may have fewer flows than there are policies.
+    act = acting_each(policies[:slots], episodes * slots)
+    return _evaluate(act, settings, episodes, first, policies[0])
 
 
 def evaluate_action(

@@ -140,6 +140,10 @@ class RunFolder(Checkpoints):
         """The folder of the exported policy, which is that of the latest checkpoint."""
         return self.path / "policy"
 
+    def policies(self) -> list[Path]:
+        """Return the folders of the flows' own policies in their order; empty if all flows share one."""
+        return _policies_of(self.path)
+
     @property
     def tensorboard(self) -> Path:
         """The folder of TensorBoard's event files."""
@@ -248,25 +252,27 @@ class RunFolder(Checkpoints):
         latest = self.latest_checkpoint()
         if latest is None:
             return []
-        sources = [latest / "policy", *sorted((latest / "policies").glob("*"))]
+        sources = [latest / "policy", *_policies_of(latest)]
         targets = {self.path / source.relative_to(latest): source for source in sources if source.is_dir()}
         return [target for target, source in targets.items() if policy_folder.copy(source, target)]
 
     def keep_best(self, steps: int) -> list[Path]:
-        """Make the checkpoint of ``steps`` the best one, and copy its policy to ``best/``.
+        """Make the checkpoint of ``steps`` the best one, and copy its policy, or policies, to ``best/``.
 
         Returns:
-            ``best/`` if it held another policy, and ``checkpoints/best`` if it named another checkpoint.
+            The folders of ``best/`` that held other policies, and ``checkpoints/best`` if it named another
+            checkpoint.
         """
-        source, best, named = (
-            self.checkpoint_path(steps) / "policy",
-            self.path / "best",
-            self.checkpoints / "best",
-        )
-        source = source if source.is_dir() else self.policy
-        # A damaged checkpoint does no harm if its policy was copied before.
-        safe = policy_folder.is_whole(best) and not policy_folder.is_whole(source)
-        changed = [best] if not safe and policy_folder.copy(source, best) else []
+        checkpoint, best, named = self.checkpoint_path(steps), self.path / "best", self.checkpoints / "best"
+        source = checkpoint / "policy"
+        pairs = [(source if source.is_dir() else self.policy, best)]
+        pairs += [(own, best / "policies" / own.name) for own in _policies_of(checkpoint)]
+        changed = []
+        for policy, target in pairs:
+            # A damaged checkpoint does no harm if its policy was copied before.
+            safe = policy_folder.is_whole(target) and not policy_folder.is_whole(policy)
+            if not safe and policy_folder.copy(policy, target):
+                changed.append(target)
         if self._named("best") != f"{steps:012d}":
             write_atomically(named, f"{steps:012d}\n".encode())
             changed.append(named)
@@ -303,6 +309,11 @@ def known_ranges(settings: Any) -> dict[str, Any]:
     ranges = settings.get("known_ranges") if isinstance(settings, Mapping) else None
     bounds_by_name = {name: list(bounds) for name, bounds in (ranges or {}).items() if bounds is not None}
     return {"known_ranges": bounds_by_name} if bounds_by_name else {}
+
+
+def _policies_of(folder: Path) -> list[Path]:
+    """Return the folders ``policies/flow_0``, ``flow_1``, … in ``folder`` by their number."""
+    return sorted((folder / "policies").glob("*"), key=lambda path: (len(path.name), path.name))
 
 
 def _steps(rows: bytes) -> list[int]:

@@ -146,6 +146,10 @@ class TrainSettings(Strict):
     """Held-out episodes that evaluate each checkpoint's policy: rows of evaluation.csv. ``best/`` keeps the
     policy with the highest reward. 0 disables evaluation."""
 
+    held_out_scenarios: Annotated[Sampling, BeforeValidator(ranges_by_name)] | None = None
+    """What held-out episodes are drawn from, so that runs with other ``scenarios`` compare; default:
+    ``scenarios``."""
+
     track: Annotated[str, BeforeValidator(_trackers)] = "tensorboard"
     """Experiment trackers: ``none``, ``tensorboard``, ``wandb`` or both, with a comma or as a list."""
     group: str | None = None
@@ -203,6 +207,12 @@ class TrainSettings(Strict):
         if ends and self.engine == "rllib":
             raise ValueError("curriculum: needs the engine native or sb3")
         return self
+
+    def for_held_out(self) -> TrainSettings:
+        """Return these settings with the scenarios of held-out episodes."""
+        if self.held_out_scenarios is None:
+            return self
+        return self.model_copy(update={"scenarios": self.held_out_scenarios, "curriculum": []})
 
     def to_yaml(self) -> str:
         """Return every setting as YAML, defaults included."""

@@ -80,7 +80,9 @@ class Scripted(Chooser):
 def checkpointed(run: RunFolder, chooser: Chooser, steps: int, reward: float, monkeypatch) -> None:
     run.save_checkpoint(steps, lambda folder: (folder / "weights").write_text(str(steps)))
     run.write_policy(b"%d" % steps, {"agent": "astraea"}, steps)
-    monkeypatch.setattr("leogym.agents.training.rollout.evaluate_policy", lambda *_, **__: {"reward": reward})
+    monkeypatch.setattr(
+        "leogym.agents.training.rollout.evaluate_policies", lambda *_, **__: {"reward": reward}
+    )
     chooser.consider(steps, 1.0)
 
 

@@ -100,6 +100,14 @@ class Builder(ABC, Generic[Own]):
         """Number of data-parallel learner processes; with 0 this process learns."""
         return 0
 
+    @property
+    def repeats(self) -> bool:
+        """Whether a run that begins new episodes at its checkpoints is determined by its seed.
+
+        Replay buffers are not in checkpoints, processes may die, and real TCP differs each time.
+        """
+        return False
+
     @abstractmethod
     def hyperparameters(self) -> AlgorithmConfig:
         """Return the algorithm's configuration with only its hyperparameters set."""
@@ -158,6 +166,11 @@ class PolicyGradientBuilder(FlowsBuilder[OwnPpo]):
 
 class PpoBuilder(PolicyGradientBuilder[PpoSettings]):
     """Makes PPO."""
+
+    @property
+    def repeats(self) -> bool:
+        """Whether one process samples in the simulator and learns."""
+        return self.runners == 0 and self.settings.backend == "simulator"
 
     @property
     def learners(self) -> int:
@@ -305,7 +318,9 @@ def builder(settings: TrainSettings) -> Builder[Any]:
 
 def build(settings: TrainSettings, steps: int) -> Algorithm:
     """Build the untrained algorithm; the run's seed and ``steps`` seed its episodes."""
-    algorithm = make_config(settings, steps).build_algo()
+    with warnings.catch_warnings():  # RLlib registers its environment each time
+        warnings.filterwarnings("ignore", message=".*Overriding environment", module="gymnasium")
+        algorithm = make_config(settings, steps).build_algo()
     assert isinstance(algorithm, Algorithm)
     if (learner := learner_of(algorithm)) is not None:
         lock_updates(learner)

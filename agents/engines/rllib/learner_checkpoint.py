@@ -71,6 +71,9 @@ def _take(learner: Any, state: Mapping[str, Any]) -> None:
     _require_same_shapes(learner.module.get_state(), state["modules"])
     learner.module.set_state(_to_arrays(state["modules"]))
     learner._set_optimizer_state(state["optimizers"])
+    # The learning rate is that of the settings, which a sweep may change between checkpoints.
+    for optimizer, schedule in learner._optimizer_lr_schedules.items():
+        learner._set_optimizer_lr(optimizer, lr=schedule.get_current_value())
     with torch.no_grad():
         for name, value in _entropy(learner).items():
             value.copy_(state["entropy"][name])

@@ -30,8 +30,12 @@ class FlowRewards(RLlibCallback):
 class Rewards:
     """The mean reward per flow and interval since the last row."""
 
-    def __init__(self) -> None:
-        self._sum, self._count = 0.0, 0.0
+    def __init__(self, total: float = 0.0, count: float = 0.0) -> None:
+        self._sum, self._count = total, count
+
+    def state(self) -> list[float]:
+        """Return the arguments of another that goes on from here."""
+        return [self._sum, self._count]
 
     def add(self, sampled: Mapping[str, Any]) -> None:
         """Add the results of an iteration's env runners."""
