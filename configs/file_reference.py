@@ -19,10 +19,15 @@ from leogym.configs.sampling import (
     TraceSampling,
 )
 from leogym.configs.suite import Compare, Quick, Spot, Suite, Value
-from leogym.configs.sweep import EarlyStopping, Search, Sweep
+from leogym.configs.sweep import EarlyStopping, Population, Search, Sweep
 
 SUITE: dict[type[BaseModel], str] = {Suite: "", Quick: "quick", Spot: "spot", Compare: "compare"}
-SWEEP: dict[type[BaseModel], str] = {Sweep: "", Search: "search.NAME", EarlyStopping: "early_stopping"}
+SWEEP: dict[type[BaseModel], str] = {
+    Sweep: "",
+    Search: "search.NAME",
+    EarlyStopping: "early_stopping",
+    Population: "population",
+}
 SAMPLERS: dict[type[BaseModel], str] = {
     FlowMix: "Keys of all samplers",
     AstraeaSampling: "astraea",

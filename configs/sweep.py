@@ -49,6 +49,18 @@ class Search(Strict):
             raise ValueError("log_uniform must be above 0")
         return self
 
+    @property
+    def is_range(self) -> bool:
+        """Whether the values are a range of numbers."""
+        return (self.uniform or self.log_uniform or self.integer) is not None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ends of a range."""
+        low_high = self.uniform or self.log_uniform or self.integer
+        assert low_high is not None
+        return low_high[0], low_high[1]
+
     def draw(self, rng: np.random.Generator) -> Any:
         """Draw a value. Not for a grid."""
         if self.uniform:
@@ -68,6 +80,21 @@ class EarlyStopping(Strict):
     """Steps that every trial runs."""
     reduction: Annotated[int, Range(ge=2)] = 3
     """One in this many trials continues past each rung; the next rung is this many times further."""
+
+
+class Population(Strict):
+    """Population-based training (Jaderberg et al., 2017).
+
+    After each generation, the worst trials continue from checkpoints of the best, with their settings
+    perturbed.
+    """
+
+    generation_steps: Count
+    """Steps of each trial between two comparisons."""
+    share: Annotated[float, Range(gt=0, le=0.5)] = 0.25
+    """Share of the trials that are replaced, and of those that replace them; at least one."""
+    factors: Pair = Field(default=[0.8, 1.25])
+    """A perturbed number is multiplied by one of these, within its range."""
 
 
 class Sweep(Strict):
@@ -95,6 +122,9 @@ class Sweep(Strict):
     """Whether the best trial has the largest or the smallest metric."""
     early_stopping: EarlyStopping | None = None
     """Stops trials that fall behind; default: none is stopped."""
+    population: Population | None = None
+    """Trains the trials as a population, whose ranges of numbers change on the way; default: all keep
+    their settings."""
     concurrent: Count | None = None
     """Trials to run at a time; default: as many as the processors allow."""
     failures: Annotated[int, Range(ge=0, le=1000)] = 3
@@ -112,6 +142,14 @@ class Sweep(Strict):
             raise ValueError("search: give at least one setting")
         if AGENT in self.search:
             raise ValueError("search.agent: list agents instead")
+        return self
+
+    @model_validator(mode="after")
+    def _one_population(self) -> Sweep:
+        if self.population is not None and self.early_stopping is not None:
+            raise ValueError("give population or early_stopping, not both")
+        if self.population is not None and self.agents:
+            raise ValueError("population: a checkpoint continues with the same agent only: give agent")
         return self
 
     @model_validator(mode="after")

@@ -4,7 +4,7 @@ import copy
 import csv
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,34 +95,42 @@ class Plan:
 
 def plan(sweep: Sweep, out: Path, source: str) -> Plan:
     """Return the plan of ``sweep``, whose trials' folders are in ``out``."""
-    presets = {agent: _preset(sweep, agent, source) for agent in sweep.agents or [sweep.agent or ""]}
+    presets = {agent: preset(sweep, agent, source) for agent in sweep.agents or [sweep.agent or ""]}
     trials = []
     for number, assigned in enumerate(sweep.assignments()):
-        agent = assigned.get(AGENT, sweep.agent)
-        data = copy.deepcopy(presets[agent])
-        values = {**sweep.settings, **sweep.agents.get(agent, {}), **assigned}
-        # Whole mappings first: `scenarios` must not undo `scenarios.flows`.
-        for key in sorted(values, key=lambda key: key.count(".")):
-            assign(data, key, copy.deepcopy(values[key]))
-        if "steps" in values:
-            data["minutes"] = None
-        settings = build(registry.get(agent).settings, f"{source}: trial {number}", data)
+        agent_preset = presets[assigned.get(AGENT, sweep.agent)]
+        settings = trial_settings(sweep, agent_preset, assigned, f"{source}: trial {number}")
         if settings.steps is None:
             raise InputError(f"{source}: settings: steps: trials are compared by steps: give them")
         trials.append(Trial(number, assigned, settings, out / "trials" / f"{number:04d}"))
     return Plan(sweep, trials, _metric(sweep, [trial.settings for trial in trials], source))
 
 
-def _preset(sweep: Sweep, agent: str, source: str) -> dict[str, Any]:
+def trial_settings(
+    sweep: Sweep, agent_preset: Mapping[str, Any], assigned: Mapping[str, Any], source: str
+) -> TrainSettings:
+    """Return the settings of a trial from those of its agent and the searched ones."""
+    data = copy.deepcopy(dict(agent_preset))
+    agent = data["agent"]
+    values = {**sweep.settings, **sweep.agents.get(agent, {}), **assigned}
+    # Whole mappings first: `scenarios` must not undo `scenarios.flows`.
+    for key in sorted(values, key=lambda key: key.count(".")):
+        assign(data, key, copy.deepcopy(values[key]))
+    if "steps" in values:
+        data["minutes"] = None
+    return build(registry.get(agent).settings, source, data)
+
+
+def preset(sweep: Sweep, agent: str, source: str) -> dict[str, Any]:
     """Return the settings of all trials of ``agent`` without the sweep's own."""
     scheme = registry.get(agent)
     if not scheme.trainers:
         raise InputError(f"{source}: agent: {scheme.summary}")
     file = Path(sweep.config) if sweep.config else CONFIGS / f"{agent}.yaml"
-    preset = read_config(file) if sweep.config or file.exists() else {}
-    if preset.setdefault("agent", agent) != agent:
-        raise InputError(f"{source}: config: {file} is for {preset['agent']!r}, not {agent!r}")
-    return preset | {"group": sweep.name, "track": "none"}
+    data = read_config(file) if sweep.config or file.exists() else {}
+    if data.setdefault("agent", agent) != agent:
+        raise InputError(f"{source}: config: {file} is for {data['agent']!r}, not {agent!r}")
+    return data | {"group": sweep.name, "track": "none"}
 
 
 def _metric(sweep: Sweep, settings: Sequence[TrainSettings], source: str) -> str:

@@ -32,7 +32,7 @@ def report(plan: Plan, out: Path) -> Path:
     rows = [
         {
             "trial": trial.number,
-            **{name: _text(value) for name, value in trial.assigned.items()},
+            **{name: as_text(value) for name, value in trial.assigned.items()},
             metric: f"{values[trial.number]:.6g}" if trial.number in values else "",
             **({f"{metric}_mean_of_seeds": means[setting(trial)]} if SEED in plan.sweep.search else {}),
             "steps": best[trial.number][0] if trial.number in best else "",
@@ -42,7 +42,7 @@ def report(plan: Plan, out: Path) -> Path:
         for trial in ranked
     ]
     table = out / "sweep.csv"
-    write_atomically(table, _csv(rows).encode())
+    write_table(table, rows)
     write_atomically(out / "sweep.png", _plot(plan, ranked))
     summary = {
         "name": plan.sweep.name,
@@ -58,7 +58,7 @@ def report(plan: Plan, out: Path) -> Path:
 
 def setting(trial: Trial) -> str:
     """Return the values of the searched settings, but the seed, as text: trials that share it are repeats."""
-    return ", ".join(f"{name} {_text(value)}" for name, value in trial.assigned.items() if name != SEED)
+    return ", ".join(f"{name} {as_text(value)}" for name, value in trial.assigned.items() if name != SEED)
 
 
 def _means(planned: Sequence[Trial], values: Mapping[int, float]) -> dict[str, str]:
@@ -73,18 +73,20 @@ def _means(planned: Sequence[Trial], values: Mapping[int, float]) -> dict[str, s
     }
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Return a searched value as tables and legends have it."""
     if isinstance(value, float):
         return f"{value:.6g}"
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _csv(rows: Sequence[dict[str, Any]]) -> str:
+def write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write ``rows`` as CSV."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    return text.getvalue()
+    write_atomically(path, text.getvalue().encode())
 
 
 def _plot(plan: Plan, ranked: Sequence[Trial]) -> bytes:

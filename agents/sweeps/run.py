@@ -7,6 +7,7 @@ again with the same trials, and each trial continues from its folder.
 import os
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from ray.tune.experiment import Trial as TuneTrial
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 
 from leogym.agents.engines.ray_cluster import PACKAGES, running
+from leogym.agents.sweeps import population
 from leogym.agents.sweeps import trial as one
 from leogym.agents.sweeps.plan import Plan, Trial, plan
 from leogym.agents.sweeps.progress import SweepProgress
@@ -104,6 +106,8 @@ def run_sweep(
     """
     sweep = read(path)
     planned = plan(sweep, out.absolute(), str(path))
+    if sweep.population is not None:
+        population.require(sweep, str(path))
     with lock.held(out):
         _claim(sweep, out, resume)
         note.remove()
@@ -113,8 +117,13 @@ def run_sweep(
             folder=out,
             feature="--sweep",
         )
-        with cluster, stop.deferred(), SweepProgress(planned):
-            errors = _tune(planned, out, workers, Note(note.path.absolute()))
+        carry_out = partial(_tune, out=out, workers=workers, note=Note(note.path.absolute()))
+        with cluster, stop.deferred():
+            if sweep.population is not None:
+                planned, errors = population.train(planned, out, str(path), stop, carry_out)
+            else:
+                with SweepProgress(planned):
+                    errors = carry_out(planned)
         note.remove()
     if stop.asked:
         raise Stopped

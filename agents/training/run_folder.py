@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,17 @@ class RunFolder(Checkpoints):
         run = cls(path, provenance)
         run._clear()
         return run
+
+    @classmethod
+    def branch(cls, source: Path, path: Path, config_yaml: str) -> None:
+        """Copy the run at ``source`` to ``path``, to continue it there with the settings ``config_yaml``."""
+        temporary = path.with_name(f".{path.name}.tmp")
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.copytree(source, temporary)
+        (temporary / "summary.json").unlink(missing_ok=True)
+        write_atomically(temporary / "config.yaml", config_yaml.encode())
+        cls(temporary, {})._record("config.yaml", "evaluation.csv", changed="config.yaml")
+        temporary.rename(path)
 
     def _record(self, *names: str, changed: str | None = None) -> None:
         """Let the folder's record have the digests of exactly ``names``, and a new one of ``changed``."""
