@@ -5,67 +5,9 @@ import pytest
 
 from leogym.common.errors import InputError
 from leogym.configs.scenario import parse
-from tests.support.scenarios import one_link, scenario
+from tests.support.scenarios import scenario
 
 ARRIVALS = {"rate_per_s": 10, "mean_bytes": 5000}
-
-
-@pytest.mark.parametrize(
-    ("flow", "rule"),
-    [
-        ({"scheme": "udp"}, "udp needs rate_mbps"),
-        ({"scheme": "cubic", "on_off": {"on_s": 1, "off_s": 1}}, "on_off needs rate_mbps"),
-        ({"scheme": "cubic", "rate_mbps": 5, "transfer_bytes": 1}, "give rate_mbps, transfer_bytes"),
-        (
-            {"scheme": "udp", "rate_mbps": 5, "on_off": {"on_s": 1, "off_s": 1, "distribution": "pareto"}},
-            "distribution",
-        ),
-        ({"scheme": "udp", "rate_mbps": 5, "transfer_bytes": 1}, "udp sends until it stops"),
-        ({"scheme": "udp", "rate_mbps": 5, "ecn": True}, "udp does not answer marks"),
-        ({"scheme": "udp", "rate_mbps": 5, "ecn": "accurate"}, "udp does not answer marks"),
-        (
-            {"scheme": "reno", "ecn": "ect"},
-            "flows.0.ecn: .*must be true, false, none, classic, accurate, or one",
-        ),
-        ({"scheme": "reno", "ecn": {"sender": "accurate"}}, "flows.0.ecn: .*must be true"),
-        ({"scheme": "reno", "tcp_rmem": [4096, 8192, 4096]}, "must rise"),
-        ({"scheme": "reno", "tcp_wmem": [1, 1000, 4096]}, "at least 4096"),
-        ({"scheme": "reno", "tcp_wmem": [4096, 8192]}, "tcp_wmem"),
-        ({"scheme": "reno", "rate_mbps": 5, "tcp_wmem": [4096, 8192, 8192]}, "does not wait"),
-        ({"scheme": "udp", "rate_mbps": 5, "tcp_rmem": [4096, 8192, 8192]}, "udp has no tcp_rmem"),
-        ({"scheme": "udp", "rate_mbps": 5, "arrivals": ARRIVALS}, "udp sends until it stops"),
-        ({"scheme": "reno", "transfer_bytes": 1, "arrivals": ARRIVALS}, "at most one"),
-        ({"scheme": "agent", "arrivals": ARRIVALS}, "arrivals: the scheme agent cannot have arrivals"),
-        ({"scheme": "reno", "arrivals": {**ARRIVALS, "shape": 2.0}}, "only pareto"),
-    ],
-)
-def test_sources_that_contradict_themselves_are_refused(flow: dict[str, Any], rule: str) -> None:
-    with pytest.raises(InputError, match=rule):
-        scenario(1, {"a": {"rate_mbps": 10, "delay_ms": 5}}, {**flow, "route": ["a"]})
-
-
-@pytest.mark.parametrize(
-    ("link", "rule"),
-    [
-        ({"rate_mbps": 10, "delay_ms": 5, "burst_bytes": -1}, "links.l.burst_bytes"),
-        ({"trace": "sd-ny-bp", "burst_bytes": 1500}, "a link with a trace has no token bucket"),
-    ],
-)
-def test_a_token_bucket_needs_a_link_whose_rate_is_constant(link: dict[str, Any], rule: str) -> None:
-    with pytest.raises(InputError, match=rule):
-        one_link(1, link, "cubic")
-
-
-@pytest.mark.parametrize(
-    ("link", "rule"),
-    [
-        ({"rate_mbps": 10, "delay_ms": 5}, "outage: a link without a trace has no outages"),
-        ({"trace": "sd-ny-bp", "queue": {"kind": "cake", "bandwidth_mbps": 5}}, "outage: cake's shaper"),
-    ],
-)
-def test_an_outage_that_drops_the_queue_needs_a_trace_and_no_shaper(link: dict[str, Any], rule: str) -> None:
-    with pytest.raises(InputError, match=rule):
-        one_link(1, {**link, "outage": "drop"}, "cubic")
 
 
 def there_and_back(link: dict[str, Any], flow: dict[str, Any], reroute: list[str]) -> dict[str, Any]:
@@ -79,27 +21,82 @@ def there_and_back(link: dict[str, Any], flow: dict[str, Any], reroute: list[str
     }
 
 
+UDP = {"scheme": "udp", "rate_mbps": 5}
+TRACED = {"rate_mbps": None, "delay_ms": None, "trace": "sd-ny-bp"}
+SHAPED = {"queue": {"kind": "cake", "bandwidth_mbps": 5}}
+BACKWARD = {"direction": "backward"}
+
+
 @pytest.mark.parametrize(
-    ("link", "flow", "reroute", "rule"),
+    ("link", "flow", "rule"),
     [
-        ({"reverse": {}}, {}, ["b"], "reverse: a link without a trace needs rate_mbps"),
-        ({"reverse": {"rate_mbps": 1, "loss": 2}}, {}, ["b"], "links.a.reverse.loss"),
-        ({"reverse": {"rate_mbps": 1, "delay_ms": 2}}, {}, ["b"], "links.a.reverse.delay_ms"),
-        ({}, {"direction": "up"}, ["b"], "flows.0.direction"),
-        ({}, {"direction": "backward"}, ["b"], "flows.0.direction: a backward flow needs a link that"),
+        ({"trace": "sd-ny-bp"}, {}, "links.a: give exactly one of delay_ms and trace"),
+        ({"rate_mbps": None}, {}, "links.a: a link without a trace needs rate_mbps"),
+        ({"offset_s": 1}, {}, "links.a: offset_s needs a trace"),
+        ({**TRACED, "burst_bytes": 1500}, {}, "links.a.burst_bytes: a link with a trace has no token bucket"),
+        ({"outage": "drop"}, {}, "links.a.outage: a link without a trace has no outages"),
+        ({**TRACED, **SHAPED, "outage": "drop"}, {}, "links.a.outage: cake's shaper holds packets back .*"),
+        ({"reverse": {}}, {}, "links.a.reverse: a link without a trace needs rate_mbps"),
+        ({}, {"scheme": "udp"}, "flows.0: udp needs rate_mbps"),
+        ({}, {"on_off": {"on_s": 1, "off_s": 1}}, "flows.0: on_off needs rate_mbps"),
+        ({}, {**UDP, "transfer_bytes": 1}, "flows.0: udp sends until it stops: it has no transfer_.*"),
+        ({}, {**UDP, "arrivals": ARRIVALS}, "flows.0: udp sends until it stops: it has no transfer_.*"),
+        ({}, {**UDP, "ecn": True}, "flows.0: udp does not answer marks: it has no ecn"),
+        ({}, {**UDP, "ecn": "accurate"}, "flows.0: udp does not answer marks: it has no ecn"),
+        ({}, {**UDP, "tcp_rmem": [4096, 8192, 8192]}, "flows.0: udp has no tcp_rmem or tcp_wmem"),
+        ({}, {**UDP, "resume": {"cwnd_packets": 9, "rtt_ms": 9}}, "flows.0: udp has no window to resume"),
+        ({}, {"rate_mbps": 5, "tcp_wmem": [4096, 8192, 8192]}, "flows.0: an application .* does not wait .*"),
+        ({}, {"rate_mbps": 5, "transfer_bytes": 1}, "flows.0: give rate_mbps, transfer_bytes or arrivals"),
+        ({}, {"transfer_bytes": 1, "arrivals": ARRIVALS}, "flows.0: give at most one of transfer_.*"),
+        ({}, {"scheme": "agent", "arrivals": ARRIVALS}, "flows.0.arrivals: the scheme agent cannot .*"),
+        ({}, {"arrivals": {**ARRIVALS, "shape": 2.0}}, "flows.0.arrivals.shape: only pareto has a shape"),
         (
-            {"reverse": {"rate_mbps": 1}},
-            {"direction": "backward"},
-            ["b"],
-            "events.0.reroute.route: a backward flow needs a link that has reverse",
+            {},
+            {"arrivals": {**ARRIVALS, "rate_per_s": 1e6}, "count": 2},
+            "flows: stand for 2,000,000 flows, .*",
         ),
+        ({}, {"tcp_rmem": [4096, 8192, 4096]}, "flows.0.tcp_rmem: must rise: minimum, default, maximum"),
+        ({}, {"tcp_wmem": [1, 1000, 4096]}, "flows.0.tcp_wmem: the default must be at least 4096"),
+        ({}, {"route": ["c"]}, r'flows.0.route: no link is named "c" \(there are: a, b\)'),
+        ({}, {"start_s": 1.0}, "flows.0.start_s: must be before duration_s"),
+        ({}, {"start_s": 0.5, "stop_s": 0.5}, "flows.0.stop_s: must be after start_s"),
+        ({}, BACKWARD, "flows.0.direction: a backward flow needs a link that has reverse"),
+        # The event reroutes to a link without reverse.
+        ({"reverse": {"rate_mbps": 1}}, BACKWARD, "events.0.reroute.route: a backward flow needs .*"),
     ],
 )
-def test_the_rules_of_the_way_back_are_named(
-    link: dict[str, Any], flow: dict[str, Any], reroute: list[str], rule: str
+def test_rules_between_fields_are_named(link: dict[str, Any], flow: dict[str, Any], rule: str) -> None:
+    with pytest.raises(InputError, match=rf"^test: {rule}$"):
+        parse(there_and_back(link, flow, ["b"]), "test")
+
+
+def test_an_event_for_a_flow_or_link_that_is_not_there_is_refused() -> None:
+    data = there_and_back({}, {}, ["c"])
+    with pytest.raises(InputError, match=r'events\.0\.reroute\.route: no link is named "c"'):
+        parse(data, "test")
+    data["events"][0]["reroute"] |= {"flows": [1], "route": ["b"]}
+    with pytest.raises(InputError, match=r"events\.0\.reroute\.flows: there are only 1 flows"):
+        parse(data, "test")
+
+
+@pytest.mark.parametrize(
+    ("link", "flow", "rule"),
+    [
+        ({"burst_bytes": -1}, {}, "links.a.burst_bytes"),
+        ({"reverse": {"rate_mbps": 1, "loss": 2}}, {}, "links.a.reverse.loss"),
+        ({"reverse": {"rate_mbps": 1, "delay_ms": 2}}, {}, "links.a.reverse.delay_ms"),
+        ({}, {"direction": "up"}, "flows.0.direction"),
+        ({}, {**UDP, "on_off": {"on_s": 1, "off_s": 1, "distribution": "pareto"}}, "distribution"),
+        ({}, {"ecn": "ect"}, "flows.0.ecn: .*must be true, false, none, classic, accurate, or one"),
+        ({}, {"ecn": {"sender": "accurate"}}, "flows.0.ecn: .*must be true"),
+        ({}, {"tcp_wmem": [4096, 8192]}, "tcp_wmem"),
+    ],
+)
+def test_values_that_a_field_does_not_have_are_named(
+    link: dict[str, Any], flow: dict[str, Any], rule: str
 ) -> None:
     with pytest.raises(InputError, match=rule):
-        parse(there_and_back(link, flow, reroute), "test")
+        parse(there_and_back(link, flow, ["b"]), "test")
 
 
 def test_the_core_takes_the_way_back_and_names_its_link() -> None:

@@ -23,7 +23,8 @@ NEEDED = (
 BUILD = ROOT / "target/documented"
 FILE = re.compile(r"^\+\+\+ b/core/(\w+)/(?:src|tests/(\w+))/(.*?)(?=^--- |\Z)", re.MULTILINE | re.DOTALL)
 """A file's crate, the test program that it is part of (none for the crate's own tests), and its lines."""
-NEW_TEST = re.compile(r"^\+\s*#\[test\]\n\+\s*fn (\w+)\(\)", re.MULTILINE)
+NEW_TEST = re.compile(r"^\+\s*#\[test\]\n\+\s*fn (\w+)\(\)|__((?:[a-z0-9]+_)+[a-z0-9]+)\.snap$", re.MULTILINE)
+"""A new test, or one whose snapshot changes."""
 RAN = re.compile(r"(\d+) passed; 0 failed")
 
 
@@ -47,7 +48,7 @@ def main() -> int:
                     print(f"{page.name}: no longer applies: {applied.stderr.decode()}", file=sys.stderr)
                     return 1
                 for crate, program, lines in FILE.findall(diff):
-                    tests.setdefault((crate, program), []).extend(NEW_TEST.findall(lines))
+                    tests.setdefault((crate, program), []).extend(map("".join, NEW_TEST.findall(lines)))
             if sum(map(len, tests.values())) == before:
                 print(f"{page.name}: adds no test", file=sys.stderr)
                 return 1

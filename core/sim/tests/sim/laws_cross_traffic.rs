@@ -1,7 +1,7 @@
 //! Unresponsive traffic: it measures capacity and takes it.
 
-use crate::support::{dumbbell, refusal, run};
-use serde_json::{Value, json};
+use crate::support::{dumbbell, run};
+use serde_json::json;
 
 #[test]
 fn udp_above_capacity_receives_exactly_the_capacity() {
@@ -36,20 +36,4 @@ fn on_off_traffic_sends_for_its_share_of_the_time() {
     let goodput = run(&scenario, 0).flows[0].goodput_mbps * 1500.0 / 1448.0;
     // 150 cycles: a standard error of about 0.9 around 12.5.
     assert!((goodput - 12.5).abs() < 3.0, "{goodput}");
-}
-
-#[test]
-fn a_source_that_contradicts_itself_is_refused() {
-    let error = |scheme: &str, keys: Value| {
-        let mut scenario = dumbbell(10.0, 10.0, 1.0, &[scheme]);
-        for (key, value) in keys.as_object().expect("keys and values") {
-            scenario["flows"][0][key] = value.clone();
-        }
-        refusal(&scenario)
-    };
-    let bursts = json!({"on_off": {"on_s": 1.0, "off_s": 1.0}});
-    assert_eq!(error("cubic", bursts), "scenario: flows.0: on_off needs rate_mbps");
-    assert_eq!(error("udp", json!({})), "scenario: flows.0: udp needs rate_mbps");
-    let both = json!({"rate_mbps": 5.0, "transfer_bytes": 1});
-    assert_eq!(error("cubic", both), "scenario: flows.0: give rate_mbps, transfer_bytes or arrivals");
 }

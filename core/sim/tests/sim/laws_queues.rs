@@ -1,6 +1,6 @@
 //! Effects of queue disciplines on flows, as their documents specify.
 
-use crate::support::{MS, PACKET_BITS, dumbbell, refusal, run};
+use crate::support::{MS, PACKET_BITS, dumbbell, run};
 use leo_sim::RunLog;
 use serde_json::{Value, json};
 
@@ -96,11 +96,4 @@ fn the_geo_gateway_drops_a_quarter_of_what_comes_to_a_half_full_buffer() {
     let longest = late.map(|(_, &packets)| packets).max().expect("there is a series");
     assert!((900..1_200).contains(&longest), "half of the buffer is 1,000 packets: {longest}");
     assert!(log.links[0].dropped_packets > 20, "{:?}", log.links[0]);
-}
-
-#[test]
-fn a_knob_that_a_discipline_lacks_is_refused_with_both_names() {
-    let mut scenario = dumbbell(10.0, 10.0, 1.0, &["cubic"]);
-    scenario["links"]["b"]["queue"] = json!({"kind": "pie", "interval_ms": 100});
-    assert_eq!(refusal(&scenario), "scenario: links.b.queue.interval_ms: pie has no knob interval_ms");
 }

@@ -1,6 +1,6 @@
 //! Effects of a narrow, busy or lossy reverse path (RFC 3449), and backward flows.
 
-use crate::support::{MS, PACKET_BITS, dumbbell, refusal, run, run_over, trace, traced};
+use crate::support::{MS, PACKET_BITS, dumbbell, run, run_over, trace, traced};
 use leo_sim::RunLog;
 use serde_json::{Value, json};
 
@@ -131,35 +131,4 @@ fn leotcp_steers_backward_flows_by_the_telemetry_of_the_reverse_links() {
     let flow = run(&scenario, 0).flows.remove(0);
     let ratio = flow.normalized_goodput / forward.normalized_goodput;
     assert!((ratio - 1.0).abs() < 0.01 && flow.delay_inflation < 1.05, "{flow:?} for {forward:?}");
-}
-
-#[test]
-fn the_rules_of_the_way_back_are_named() {
-    let error = |direction: &str, reverse: Value| {
-        refusal(&json!({
-            "duration_s": 1,
-            "links": {
-                "a": {"rate_mbps": 9, "delay_ms": 1, "reverse": reverse}, "b": {"rate_mbps": 9, "delay_ms": 1},
-            },
-            "flows": [{"scheme": "cubic", "route": ["a"], "direction": direction}],
-            "events": [{"at_s": 0.5, "reroute": {"flows": [0], "route": ["b"]}}],
-        }))
-    };
-    for (reverse, expected) in [
-        (json!({}), ": a link without a trace needs rate_mbps"),
-        (json!({"rate_mbps": -1}), ".rate_mbps: must be a number above 1e-6 and below 10,000,000"),
-        (json!({"rate_mbps": 1, "loss": 2}), ".loss: must be a number from 0 to 1"),
-        (
-            json!({"rate_mbps": 1, "queue": {"packets": 0}}),
-            ".queue.packets: must be a whole number at least 1 and below 2^64",
-        ),
-    ] {
-        assert_eq!(error("forward", reverse), format!("scenario: links.a.reverse{expected}"));
-    }
-    for (reverse, field) in
-        [(json!(null), "flows.0.direction"), (json!({"rate_mbps": 1}), "events.0.reroute.route")]
-    {
-        let expected = format!("scenario: {field}: a backward flow needs a link that has reverse");
-        assert_eq!(error("backward", reverse), expected);
-    }
 }

@@ -1,6 +1,6 @@
 //! Flows that change their routes.
 
-use crate::support::{MS, dumbbell, mean, refusal, run};
+use crate::support::{MS, mean, run};
 use leo_sim::RunLog;
 use serde_json::json;
 
@@ -60,16 +60,4 @@ fn the_bottleneck_of_a_rerouted_flow_is_the_one_it_had_at_the_time() {
     });
     let log = run(&scenario, 100 * MS);
     assert!((log.flows[0].capacity_mbps - 30.0).abs() < 0.01, "{}", log.flows[0].capacity_mbps);
-}
-
-#[test]
-fn an_event_for_a_flow_or_link_that_is_not_there_is_refused() {
-    let error = |flow: usize, link: &str| {
-        let mut scenario = dumbbell(1.0, 1.0, 1.0, &["cubic"]);
-        scenario["events"] = json!([{"at_s": 0.5, "reroute": {"flows": [flow], "route": [link]}}]);
-        refusal(&scenario)
-    };
-    assert_eq!(error(1, "b"), "scenario: events.0.reroute.flows: there are only 1 flows");
-    let missing = r#"scenario: events.0.reroute.route: no link is named "c" (there are: b)"#;
-    assert_eq!(error(0, "c"), missing);
 }

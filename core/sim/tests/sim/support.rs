@@ -57,11 +57,6 @@ fn through(link: Value, duration_s: f64, schemes: &[&str]) -> Value {
     json!({"duration_s": duration_s, "links": {"b": link}, "flows": flows})
 }
 
-/// Return the error of a scenario that breaks a rule.
-pub fn refusal(scenario: &Value) -> String {
-    Scenario::from_json(&scenario.to_string()).expect_err("a rule is broken").to_string()
-}
-
 /// The scheme `policy` is a small network with fixed weights.
 pub fn policies() -> PolicySet {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../control/tests/fixtures/perceptron");
@@ -153,24 +148,4 @@ pub fn digest(log: &RunLog) -> String {
         );
     }
     text
-}
-
-/// Digest 20 s of flows over 20 Mbit/s, 40 ms and 1 BDP (67 packets).
-pub fn together(schemes: &[&str]) -> String {
-    digest(&run(&dumbbell(20.0, 20.0, 20.0, schemes), SECOND))
-}
-
-/// Digest each scheme alone, as [`together`] does.
-pub fn alone<const N: usize>(schemes: [&str; N]) -> String {
-    schemes.map(|scheme| together(&[scheme])).join("\n")
-}
-
-/// [`alone`], with 1 % of random loss.
-pub fn with_loss<const N: usize>(schemes: [&str; N]) -> String {
-    let digest_of = |scheme| {
-        let mut scenario = dumbbell(20.0, 20.0, 20.0, &[scheme]);
-        scenario["links"]["b"]["loss"] = json!(0.01);
-        digest(&run(&scenario, SECOND))
-    };
-    schemes.map(digest_of).join("\n")
 }

@@ -1,6 +1,6 @@
 //! Flows that end when all bytes have arrived.
 
-use crate::support::{MS, dumbbell, goodput, refusal, run};
+use crate::support::{MS, dumbbell, goodput, run};
 use serde_json::{Value, json};
 
 fn transfer(scheme: &str, bytes: u64) -> Value {
@@ -113,19 +113,4 @@ fn arrivals_come_from_the_seed() {
     };
     assert_eq!(starts(5), starts(5));
     assert_ne!(starts(5), starts(6));
-}
-
-#[test]
-fn contradictory_or_too_many_transfers_are_refused() {
-    let error = |change: fn(&mut Value)| {
-        let mut scenario = short_flows();
-        change(&mut scenario["flows"][1]);
-        refusal(&scenario)
-    };
-    let both = error(|flow| flow["transfer_bytes"] = json!(1));
-    assert_eq!(both, "scenario: flows.1: give at most one of transfer_bytes and arrivals");
-    let many = error(|flow| flow["arrivals"]["rate_per_s"] = json!(1e6));
-    assert_eq!(many, "scenario: flows: stand for 60,000,001 flows, at most 1,000,000 may be");
-    let shape = error(|flow| flow["arrivals"]["shape"] = json!(1.5));
-    assert_eq!(shape, "scenario: flows.1.arrivals.shape: only pareto has a shape");
 }
