@@ -1,4 +1,7 @@
-"""Bad input prints one line with file, field and rule, exits with 2, and leaves no partial files."""
+"""Bad input prints one line with file, field and rule, exits with 2, and leaves no partial files.
+
+The rooms' tests have every rule; these are a few of each kind through the commands.
+"""
 
 import json
 import runpy
@@ -87,26 +90,16 @@ def test_the_scenario_that_the_others_spoil_is_good(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "parts"),
+    ("rows", "end", "parts"),
     [
-        ([*GOOD_ROWS, "0.3,nan,100,100,0,1,0,"], ("trace.csv:6", "delay_ms")),
-        ([*GOOD_ROWS, "0.3,-1,100,100,0,1,0,"], ("trace.csv:6", "delay_ms")),
-        ([*GOOD_ROWS, "0.15,20,100,100,0,1,0,"], ("trace.csv:6", "time_s")),
-        ([*GOOD_ROWS, "0.3,20,100"], ("trace.csv:6",)),
-        ([*GOOD_ROWS, "0.3,20,100,100,1.5,1,0,"], ("trace.csv:6", "loss")),
-        ([], ("trace.csv",)),
+        ([*GOOD_ROWS, "0.3,-1,100,100,0,1,0,"], "\n", ("trace.csv:6", "delay_ms")),
+        (GOOD_ROWS, "", ("trace.csv", "truncated")),
     ],
-    ids=["NaN", "negative delay", "time backwards", "short row", "loss above 1", "empty"],
+    ids=["negative delay", "truncated"],
 )
-def test_a_spoilt_trace_is_named_with_line_and_rule(run, tmp_path, rows, parts):
-    path = on_trace(tmp_path, trace(tmp_path, rows))
+def test_a_spoilt_trace_is_named_with_line_and_rule(run, tmp_path, rows, end, parts):
+    path = on_trace(tmp_path, trace(tmp_path, rows, end))
     one_line(run("evaluate.py", path, "--out", tmp_path / "out"), *parts)
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_truncated_trace_is_refused(run, tmp_path):
-    path = on_trace(tmp_path, trace(tmp_path, GOOD_ROWS, end=""))
-    one_line(run("evaluate.py", path, "--out", tmp_path / "out"), "trace.csv", "truncated")
     assert not (tmp_path / "out").exists()
 
 
@@ -120,13 +113,9 @@ def test_a_missing_trace_is_named(run, tmp_path):
     ("changes", "parts"),
     [
         ({"flows": [{"scheme": "cubik", "route": ["path"]}]}, ("mine.yaml", "scheme", "cubik", "cubic")),
-        ({"colour": "red"}, ("mine.yaml", "colour", "unknown key")),
-        ({"links": {"path": {"rate_mbps": 10, "delay_ms": -1}}}, ("mine.yaml", "links.path.delay_ms")),
         ({"links": {"path": {"rate_mbps": float("nan"), "delay_ms": 1}}}, ("mine.yaml", "rate_mbps")),
-        ({"flows": [{"scheme": "cubic", "route": ["other"]}]}, ("mine.yaml", "route", "other", "path")),
-        ({"duration_s": "long"}, ("mine.yaml", "duration_s")),
     ],
-    ids=["scheme", "key", "negative delay", "NaN", "route", "type"],
+    ids=["scheme", "NaN"],
 )
 def test_a_spoilt_scenario_is_named_with_field_and_rule(run, tmp_path, changes, parts):
     one_line(run("evaluate.py", scenario(tmp_path, **changes), "--out", tmp_path / "out"), *parts)
@@ -177,42 +166,13 @@ def test_an_output_that_cannot_be_written_is_named(run, tmp_path, command):
     [
         (("--agent", "astrea", "--steps", "9"), ("astrea", "astraea")),
         (("--agent", "astraea", "--steps", "9", "--set", "gama=0.9"), ("gama",)),
-        (("--agent", "astraea", "--steps", "9", "--set", "gamma=high"), ("gamma",)),
-        (("--agent", "astraea", "--config", "nowhere.yaml", "--steps", "9"), ("nowhere.yaml",)),
-        (("--agent", "astraea", "--resume", "--steps", "9"), ("resume",)),
-        (("--agent", "astraea", "--steps", "9", "--engine", "jax"), ("engine", "native")),
         (("--agent", "ppo", "--steps", "9", "--engine", "rllib", "--ray", "127.0.0.1:1"), ("127.0.0.1:1",)),
     ],
-    ids=["agent", "key", "type", "config", "resume", "engine", "Ray address"],
+    ids=["agent", "key", "Ray address"],
 )
 def test_train_names_what_is_wrong(run, tmp_path, arguments, parts):
     one_line(run("train.py", *arguments, "--out", tmp_path / "out"), *parts)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "parts"),
-    [
-        (("build", "--from", "91,0", "--to", "0,0"), ("--from", "lat")),
-        (("build", "--from", "89,0", "--to", "40,-74"), ("89",)),
-        (("build", "sd-ny-isl", "--min-elevation", "91"), ("elevation",)),
-        (("build", "sd-ny-isl", "--epoch", "2026-01-01T00:00:00"), ("epoch", "zone")),
-        (("build", "sd-ny-isl", "--step-ms", "nan"), ("step-ms",)),
-        (("build", "sd-lon"), ("sd-lon", "sd-ny-isl")),
-    ],
-    ids=["latitude", "never a satellite", "elevation", "epoch without zone", "NaN", "name"],
-)
-def test_traces_build_names_what_is_wrong(run, tmp_path, arguments, parts):
-    out = tmp_path / "out.csv"
-    one_line(run("-m", "traces", *arguments, "--out", out), *parts)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_traces_check_exits_with_1_and_names_line_and_rule(run, tmp_path):
-    done = run("-m", "traces", "check", trace(tmp_path, [*GOOD_ROWS, "0.3,-1,100,100,0,1,0,"]))
-    assert done.returncode == 1
-    assert "trace.csv:6" in done.stdout + done.stderr
-    assert "delay_ms" in done.stdout + done.stderr
 
 
 def test_results_that_cannot_be_kept_or_compared_are_one_line(run, tmp_path):

@@ -28,11 +28,8 @@ def repeatable(result: Result) -> dict[str, object]:
 @pytest.mark.xdist_group("ray")
 def test_a_node_that_is_killed_in_the_middle_leaves_no_trace_in_a_result(tmp_path, monkeypatch):
     folder = tiny_benchmark.write(tmp_path / "tiny")
-    longer = (
-        tiny_benchmark.SUITES["alone"]
-        .replace("repeats: 2", "repeats: 6")
-        .replace("duration_s: 3", "duration_s: 20")
-    )
+    alone = (folder / "alone.yaml").read_text()
+    longer = alone.replace("repeats: 2", "repeats: 6").replace("duration_s: 3", "duration_s: 20")
     (folder / "alone.yaml").write_text(longer)
     tiny = version.load(folder)
     public = split.dev(tiny)

@@ -63,10 +63,10 @@ def test_a_frozen_version_tells_what_moved_and_is_never_frozen_again(tmp_path, m
 
     # A change of the simulator's results: the queue of one suite is larger than its file says.
     original: Callable[..., dict[str, str]] = freezing.behaviour
-    larger = tiny_benchmark.SUITES["two"].replace("bdp: 1.0", "bdp: 2.0")
-    (folder / "two.yaml").write_text(larger)
+    two = (folder / "two.yaml").read_text()
+    (folder / "two.yaml").write_text(two.replace("bdp: 1.0", "bdp: 2.0"))
     changed = split.dev(version.load("tiny"))
-    (folder / "two.yaml").write_text(tiny_benchmark.SUITES["two"])
+    (folder / "two.yaml").write_text(two)
     monkeypatch.setattr(freezing, "behaviour", lambda found, _: original(found, changed))
     capsys.readouterr()
     assert command.run(["check", "tiny"]) == 1
@@ -75,7 +75,7 @@ def test_a_frozen_version_tells_what_moved_and_is_never_frozen_again(tmp_path, m
     monkeypatch.setattr(version, "FOLDER", tmp_path)
 
     # A comment changes a file, but no number.
-    (folder / "two.yaml").write_text("# a comment\n" + tiny_benchmark.SUITES["two"])
+    (folder / "two.yaml").write_text("# a comment\n" + two)
     assert freezing.moved(version.load("tiny")) == ["files: two.yaml: moved"]
     frozen = json.loads((folder / "frozen.json").read_text())
     assert frozen["lab_kernel"] == "6.1"
@@ -118,7 +118,8 @@ def test_a_lab_with_another_kernel_than_the_frozen_versions_is_told(tmp_path, mo
 )
 def test_a_wrong_version_is_refused_by_file_field_and_rule(tmp_path, old, new, told):
     folder = tiny_benchmark.write(tmp_path)
-    (folder / "version.yaml").write_text(tiny_benchmark.VERSION.replace(old, new))
+    text = (folder / "version.yaml").read_text()
+    (folder / "version.yaml").write_text(text.replace(old, new))
     with pytest.raises(InputError, match=told):
         version.load(folder)
 

@@ -5,36 +5,10 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 _TOKENS = (
-    *(
-        b"0",
-        b"-1",
-        b"1e999",
-        b"nan",
-        b"inf",
-        b"-0.0",
-        b"1_0",
-        b"18446744073709551616",
-        b"0.0000000001",
-        b"1e-400",
-    ),
-    *(
-        b"\\n",
-        b",",
-        b"\n",
-        b"\r\n",
-        b"\r",
-        b"\0",
-        b"\xff",
-        b"\xc2\x85",
-        b"\xe2\x80\xa8",
-        b'"',
-        b"#",
-        b"{",
-        b"[",
-        b"$",
-        b" ",
-    ),
-    *("٣".encode(), b"null", b"true", b"{}", b"[]", b"NULL", b"[" * 200),
+    *b"0 -1 1e999 nan inf -0.0 1_0 18446744073709551616 0.0000000001 1e-400 null true NULL {} [] \\n".split(),
+    *(b",", b"\n", b"\r\n", b"\r", b"\0", b"\xff", b"\xc2\x85", b"\xe2\x80\xa8"),
+    *(b'"', b"#", b"{", b"[", b"$", b" "),
+    *("٣".encode(), b"[" * 200),
 )
 
 
