@@ -18,7 +18,7 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv
 UV_VERSION := 0.13.8
 STAMPS := $(VENV)/.stamps
-SHELL_SOURCES := $(shell find core/link kernel_bridge/shell -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+SHELL_SOURCES := $(shell find core/link kernel_bridge/shell -name '*.rs' -o -name help.txt -o -name Cargo.toml) Cargo.toml Cargo.lock
 CORE := $(shell find core -name '*.rs' -o -name '*.toml' -o -name '*.pyi') Cargo.toml Cargo.lock
 
 # Name the virtual environment instead of activating it: callers of make need not activate it either.

@@ -1,4 +1,4 @@
-"""Report announced handovers to SaTCP flows; `kernel_bridge.runner.handovers` computes their times.
+"""Report announced handovers to SaTCP flows; `kernel_bridge.runner.served_flows` computes their times.
 
 Imports only the standard library and the bridge's client, because the lab's guest has nothing else.
 """

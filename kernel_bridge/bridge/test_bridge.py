@@ -33,21 +33,16 @@ from tests.support.bridge_world import (
     Steering,
     congestion_controls,
     eventually,
-    flow_of,
+    flow_when,
     intervals_ended,
+    iperf3,
     needs_bridge,
+    needs_mahimahi,
     steered_flow,
 )
 from tests.support.lateness import Lateness
-from tests.support.veth import Pair
 
 pytestmark = pytest.mark.real_time
-
-
-@pytest.fixture
-def pair():
-    with Pair() as pair:
-        yield pair
 
 
 @needs_bridge
@@ -80,19 +75,13 @@ def test_ss_shows_the_window_and_the_pacing_rate_that_were_commanded(pair):
 
 
 @needs_bridge
-@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
+@needs_mahimahi
 @pytest.mark.parametrize("cwnd", [20, 100])
 def test_a_flow_held_at_a_window_carries_a_window_a_round_trip_within_3_percent(cwnd):
     one_way_ms, seconds, skip, least_s = 20, 8, 1, 3
     lateness = Lateness(prompt=False)
     with BridgeProcess({SCHEME: None}) as bridge, Steering(bridge.address, cwnd) as steering, lateness:
-        finished = mahimahi.run(
-            [mahimahi.Delay(one_way_ms)],
-            ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t {seconds}"],
-            servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
-            timeout_s=LIMIT_S,
-        )
-    assert finished.status == 0, finished.stdout + finished.stderr
+        iperf3([mahimahi.Delay(one_way_ms)], seconds)
     holds = _undisturbed(
         [report for report in steering.reports if skip < report["time_ns"] / 1e9 < seconds], cwnd, one_way_ms
     )
@@ -144,7 +133,7 @@ def test_a_policy_in_the_daemon_steers_its_flows(pair):
             if isinstance(message, Report):
                 reports.append(message)
                 ends = intervals_ended(reports, 30)
-        flow = eventually(lambda: flow_of(client), "flow", lambda flow: flow.mode == "steered")
+        flow = flow_when(client, lambda flow: flow.mode == "steered")
         # An action moves the window by at most 2.5 % or one packet. After four intervals of a stalled daemon,
         # Cubic has moved it.
         for before, after in itertools.pairwise(reports):
@@ -163,10 +152,10 @@ def test_a_silent_agents_flow_is_cubics_until_commands_come_again(pair):
     with BridgeProcess({SCHEME: None}) as bridge, pair.transfer(SCHEME), bridge.client() as client:
         with Steering(bridge.address, cwnd=5) as steering:
             assert steering.steered.wait(LIMIT_S)
-        fallen = eventually(lambda: flow_of(client), "flow", lambda flow: flow and flow.mode == "fallen_back")
+        fallen = flow_when(client, lambda flow: flow.mode == "fallen_back")
         assert fallen.fallbacks > 0
         # Cubic continues from this window and grows.
-        eventually(lambda: flow_of(client), "flow", lambda flow: flow.cwnd_packets > 10)
+        flow_when(client, lambda flow: flow.cwnd_packets > 10)
         with Steering(bridge.address, cwnd=6) as steering:
             assert steering.steered.wait(LIMIT_S)
             steered_flow(client, 6)
@@ -177,18 +166,13 @@ def test_without_an_agent_a_flow_is_cubics_from_its_first_packet(pair):
     with BridgeProcess({SCHEME: None}, interval_ms=10_000) as bridge, bridge.client() as client:
         with pair.transfer(SCHEME):
             # Without an agent the flow does not wait for 40 s (four intervals).
-            alone = eventually(lambda: flow_of(client), "flow", lambda flow: flow and flow.sent_packets > 100)
+            alone = flow_when(client, lambda flow: flow.sent_packets > 100)
             assert alone.mode == "fallen_back"
-            eventually(lambda: flow_of(client), "flow", lambda flow: flow.cwnd_packets > 20)
+            flow_when(client, lambda flow: flow.cwnd_packets > 20)
         client.subscribe(SCHEME)
         with pair.transfer(SCHEME):
-            eventually(
-                lambda: flow_of(client),
-                "flow",
-                lambda flow: (
-                    flow and (flow.mode, flow.cwnd_packets) == ("held", 10) and flow.sent_packets > 100
-                ),
-            )
+            held = ("held", 10)
+            flow_when(client, lambda flow: (flow.mode, flow.cwnd_packets) == held and flow.sent_packets > 100)
 
 
 @needs_bridge
@@ -210,7 +194,7 @@ def test_an_agents_window_survives_a_timeout(pair):
         eventually(pair.sockets, "ss", lambda sockets: " cwnd:31 " in sockets)
         pair.mend()
         sent = steered.sent_packets
-        eventually(lambda: flow_of(client), "flow", lambda flow: flow.sent_packets > sent + 100)
+        flow_when(client, lambda flow: flow.sent_packets > sent + 100)
 
 
 @needs_bridge

@@ -24,10 +24,9 @@ from tests.support.bridge_world import (
     Steering,
     congestion_controls,
     eventually,
-    flow_of,
+    flow_when,
     needs_bridge,
 )
-from tests.support.veth import Pair
 
 pytestmark = pytest.mark.real_time
 
@@ -46,12 +45,6 @@ with Bridge(sys.argv[1]) as bridge:
             bridge.command(message.flow, 5)
             print(flush=True)
 """
-
-
-@pytest.fixture
-def pair():
-    with Pair() as pair:
-        yield pair
 
 
 def _settings():
@@ -182,7 +175,7 @@ def test_a_daemon_that_could_not_keep_up_says_that_the_run_does_not_count(pair):
 
 
 def _steered(client):
-    flow = eventually(lambda: flow_of(client), "flow", lambda flow: flow and flow.mode == "steered")
+    flow = flow_when(client, lambda flow: flow.mode == "steered")
     assert flow.cwnd_packets == 5
 
 
@@ -204,7 +197,7 @@ def test_a_killed_agents_flow_is_cubics_until_another_agent_comes(pair, trials):
                         time.sleep(draw.uniform(0, 0.05))  # at any moment of an interval
                     finally:
                         agent.kill()
-                fallen = eventually(lambda: flow_of(client), "flow", lambda flow: flow.mode == "fallen_back")
+                fallen = flow_when(client, lambda flow: flow.mode == "fallen_back")
                 assert trial <= fallen.fallbacks
                 _keeps_moving(pair)
             assert client.status()["schemes"][0]["flows"] == 1

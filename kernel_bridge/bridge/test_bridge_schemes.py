@@ -4,26 +4,27 @@ import itertools
 import json
 import shutil
 import statistics
-import threading
 
 import pytest
 
 from leogym.kernel_bridge import mahimahi
-from leogym.kernel_bridge.bridge.client import Bridge, Opened, Report
+from leogym.kernel_bridge.bridge.client import Opened, Report
 from leogym.kernel_bridge.bridge.process import OVER_CUBIC, BridgeProcess
 from tests.support.bridge_world import (
     LIMIT_S,
     MSS,
     POLICY,
     SCHEME,
-    Collecting,
+    Listening,
     Steering,
-    eventually,
     flow_of,
+    flow_when,
+    iperf3,
     needs_bridge,
+    needs_mahimahi,
+    over_12_mbps,
 )
 from tests.support.lateness import Lateness
-from tests.support.veth import Pair
 
 pytestmark = pytest.mark.real_time
 
@@ -32,34 +33,19 @@ QUEUE_MS = 10.0  # a delay-based scheme backs off if packets wait in a shell for
 NO_THRESHOLD = 2**31 - 1  # TCP_INFINITE_SSTHRESH: no loss and no command has set a threshold yet
 
 
-@pytest.fixture
-def pair():
-    with Pair() as pair:
-        yield pair
-
-
 @needs_bridge
-@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
+@needs_mahimahi
 @pytest.mark.parametrize(("scheme", "least_mbps"), [("vivace", 1.3), ("vivace-proteus", 3), ("copa", 6)])
 def test_a_scheme_of_the_simulators_uses_a_real_path_and_paces(scheme, least_mbps, tmp_path):
     seconds, skip, capacity_mbps = 6, 3, 12 * MSS / 1504
-    trace = tmp_path / "12.trace"
-    trace.write_text("1\n")  # an opportunity a millisecond: 12 Mbit/s
-    queue = mahimahi.Queue("droptail", {"packets": 60})
-    reports = []
+    messages = []
     lateness = Lateness(prompt=False)
     with BridgeProcess({SCHEME: scheme}, seed=1) as bridge, bridge.client() as client:
-        client.subscribe(SCHEME)
-        with Collecting(client, reports), lateness:
-            finished = mahimahi.run(
-                [mahimahi.Delay(25), mahimahi.Link(trace, trace, queue, queue)],
-                ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t {seconds}"],
-                servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
-                timeout_s=LIMIT_S,
-            )
+        with Listening(bridge.address, messages.append), lateness:
+            iperf3(over_12_mbps(tmp_path), seconds)
         (status,) = client.status()["schemes"]
-    assert finished.status == 0, finished.stdout + finished.stderr
     assert status["controller"] == "scheme"
+    reports = [message for message in messages if isinstance(message, Report)]
     late = [report for report in reports if skip < report["time_ns"] / 1e9 < seconds]
     # The other end of iperf3's connection sends hardly any data.
     delivered_bits = 8 * sum(report["delivered_bytes"] for report in late)
@@ -74,56 +60,36 @@ def test_a_scheme_of_the_simulators_uses_a_real_path_and_paces(scheme, least_mbp
     assert len({report["pacing_rate_bytes_per_s"] for report in late}) > 5
 
 
-class OnceSmaller(threading.Thread):
+class OnceSmaller(Listening):
     """Leave the window to Cubic, but command 20 packets from 100 on, until the window is smaller."""
 
     def __init__(self, address):
-        super().__init__(daemon=True)
-        self.bridge = Bridge(address)
-        self.bridge.subscribe(SCHEME, interval_ms=20)
+        super().__init__(address, self.answer, interval_ms=20)
         self.before, self.after = [], []
         """Reports before and from the first one with a smaller window than the last."""
         self.timeouts = 0
-        self.over = threading.Event()
+        self.commanded = False
 
-    def run(self):
-        commanded = False
-        while not self.over.is_set():
-            message = self.bridge.message(0.1)
-            if not isinstance(message, Report):
-                continue
-            if not self.after:
-                # On a machine that stalls, a timeout may shrink the window instead.
-                self.timeouts += sum(flow.timeouts for flow in self.bridge.flows())
-            window = message["cwnd_packets"]
-            fell = bool(self.before) and window < self.before[-1]["cwnd_packets"]
-            (self.after if self.after or fell else self.before).append(message)
-            # Repeat the command: another one might replace it before the connection takes a step.
-            commanded |= window > 100
-            self.bridge.command(message.flow, 20 if commanded and not self.after else 0)
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        self.join()
-        self.bridge.close()
+    def answer(self, message):
+        if not isinstance(message, Report):
+            return
+        if not self.after:
+            # On a machine that stalls, a timeout may shrink the window instead.
+            self.timeouts += sum(flow.timeouts for flow in self.bridge.flows())
+        window = message["cwnd_packets"]
+        fell = bool(self.before) and window < self.before[-1]["cwnd_packets"]
+        (self.after if self.after or fell else self.before).append(message)
+        # Repeat the command: another one might replace it before the connection takes a step.
+        self.commanded |= window > 100
+        self.bridge.command(message.flow, 20 if self.commanded and not self.after else 0)
 
 
 @needs_bridge
-@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
+@needs_mahimahi
 def test_over_cubic_a_command_is_what_cubic_goes_on_from():
     lateness = Lateness(prompt=False)
     with BridgeProcess({SCHEME: OVER_CUBIC}) as bridge, OnceSmaller(bridge.address) as agent, lateness:
-        finished = mahimahi.run(
-            [mahimahi.Delay(40)],
-            ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t 3"],
-            servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
-            timeout_s=LIMIT_S,
-        )
-    assert finished.status == 0, finished.stdout + finished.stderr
+        iperf3([mahimahi.Delay(40)], 3)
     lateness.skip_above(LATE_MS)
     assert not agent.timeouts
     # Cubic's slow start from the initial window, without any command.
@@ -146,12 +112,12 @@ def test_over_cubic_a_timeout_is_cubics_affair(pair):
     ):
         assert steering.steered.wait(LIMIT_S)
         pair.cut()
-        timed_out = eventually(lambda: flow_of(client), "flow", lambda flow: flow.timeouts >= 2)
+        timed_out = flow_when(client, lambda flow: flow.timeouts >= 2)
         assert timed_out.cwnd_packets == 1
         assert " cwnd:1 " in pair.sockets()
         pair.mend()
         sent = timed_out.sent_packets
-        eventually(lambda: flow_of(client), "flow", lambda flow: flow.sent_packets > sent + 100)
+        flow_when(client, lambda flow: flow.sent_packets > sent + 100)
 
 
 @needs_bridge
@@ -162,14 +128,14 @@ def test_a_policy_with_orcas_action_acts_over_cubic(pair, tmp_path):
     (policy / "policy.json").write_text(json.dumps({**description, "agent": "astraea+cubic_ratio"}))
     with BridgeProcess({SCHEME: policy}) as bridge, pair.transfer(SCHEME), bridge.client() as client:
         client.subscribe(SCHEME)
-        eventually(lambda: flow_of(client), "flow", lambda flow: flow is not None and flow.mode == "steered")
+        flow_when(client, lambda flow: flow.mode == "steered")
         # A timeout gives every flow a threshold. One before the cut does not: if acknowledgements were only
         # late, as on a machine that stands still, Linux restores the threshold that was, which is none.
         pair.cut()
         before = flow_of(client).timeouts
-        sent = eventually(lambda: flow_of(client), "flow", lambda flow: flow.timeouts > before).sent_packets
+        sent = flow_when(client, lambda flow: flow.timeouts > before).sent_packets
         pair.mend()
-        eventually(lambda: flow_of(client), "flow", lambda flow: flow.sent_packets > sent + 100)
+        flow_when(client, lambda flow: flow.sent_packets > sent + 100)
         while client.message(0) is not None:
             pass  # drop reports of the outage: they have the commanded window and the old threshold
         reports = (message for message in iter(client.message, None) if isinstance(message, Report))
@@ -183,35 +149,16 @@ def test_a_policy_with_orcas_action_acts_over_cubic(pair, tmp_path):
 def _times_to_come_back(folder, frozen):
     """Return how long, in s, a SaTCP flow's window took to return to 95 % of each peak of its sawtooth."""
     seconds, skip = 12, 2
-    trace = folder / "12.trace"
-    trace.write_text("1\n")  # an opportunity a millisecond: 12 Mbit/s
-    queue = mahimahi.Queue("droptail", {"packets": 60})
     windows = []
-    with BridgeProcess({SCHEME: "satcp"}) as bridge, bridge.client() as client:
-        client.subscribe(SCHEME)
-        over = threading.Event()
 
-        def watch():
-            while not over.is_set():
-                message = client.message(0.1)
-                if isinstance(message, Opened) and frozen:
-                    client.freeze(message.flow.id, 1e3 * (seconds + 10))
-                elif isinstance(message, Report) and skip < message["time_ns"] / 1e9 < seconds:
-                    windows.append((message["time_ns"] / 1e9, message["cwnd_packets"]))
+    def hear(message):
+        if isinstance(message, Opened) and frozen:
+            listening.bridge.freeze(message.flow.id, 1e3 * (seconds + 10))
+        elif isinstance(message, Report) and skip < message["time_ns"] / 1e9 < seconds:
+            windows.append((message["time_ns"] / 1e9, message["cwnd_packets"]))
 
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        try:
-            finished = mahimahi.run(
-                [mahimahi.Delay(25), mahimahi.Link(trace, trace, queue, queue)],
-                ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t {seconds}"],
-                servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
-                timeout_s=LIMIT_S,
-            )
-        finally:
-            over.set()
-            watcher.join()
-    assert finished.status == 0, finished.stdout + finished.stderr
+    with BridgeProcess({SCHEME: "satcp"}) as bridge, Listening(bridge.address, hear) as listening:
+        iperf3(over_12_mbps(folder), seconds)
     times, peak, highest, reduced_s = [], 0, 0, None
     for time_s, window in windows:
         if window < 0.5 * highest:
@@ -229,7 +176,7 @@ def _times_to_come_back(folder, frozen):
 
 @needs_bridge
 @pytest.mark.soak
-@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
+@needs_mahimahi
 def test_a_frozen_satcp_flow_is_back_at_its_window_in_a_fraction_of_cubics_time(tmp_path):
     # Algorithm 1: K <- K / 9. Pipe and queue hold some 110 packets, so Cubic returns to the lossy window
     # after K = 4.4 s, the cube root of 0.3 x 110 / 0.4, and to 95 % of it after 2 s, the cube root of 0.05 x

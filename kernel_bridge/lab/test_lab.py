@@ -24,16 +24,35 @@ from leogym.kernel_bridge.lab.machine import File, GuestError, Job
 from leogym.kernel_bridge.runner.plan import plan
 
 LACK = links.missing()
+ENDLESS = "while :; do :; done"
 needs_lab = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 
 
-def _run(duration_s, links, *flows, traces=None, seed=1):
-    data = {"name": "test", "duration_s": duration_s, "seed": seed, "links": links, "flows": list(flows)}
-    return virtual_run.execute(parse(data, "test"), traces or {})
+def _scenario(duration_s, links, *flows, **more):
+    data = {"name": "test", "duration_s": duration_s, "links": links, "flows": list(flows)}
+    return parse(data | more, "test")
 
 
-def _job(*command, **more):
-    return Job(command, files={}, folders={}, results=[], virtual_s=30.0, **more)
+def _run(*arguments, traces=None, **more):
+    return virtual_run.execute(_scenario(*arguments, **more), traces or {})
+
+
+def _on_both(scenario):
+    """Return the logs of the lab and of the simulator."""
+    [simulated] = leosim.run([scenario.to_json()], {})
+    return virtual_run.execute(scenario, {}), simulated
+
+
+def _failed(rule, *command, **more):
+    """Run a command that fails the guest; remove the guest's folder, and return its path."""
+    job = Job(command, files={}, folders={}, results=[], virtual_s=30.0, **more)
+    with pytest.raises(GuestError, match=rule) as caught:
+        machine.run(image.latest(), job, seed=1)
+    folder = Path(str(caught.value).rsplit(": ", 1)[1]).parent
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+    return str(folder)
 
 
 def _bytes(log):
@@ -69,18 +88,16 @@ def test_round_trips_over_three_hops_are_exact_to_a_fifth_of_a_millisecond_and_f
     assert log.link_names == ["a", "b", "c"]
     for name, counted in zip(log.link_names, log.links, strict=True):
         went = counted["delivered_packets"] + counted["dropped_packets"] + counted["lost_packets"]
-        assert (
-            counted["offered_packets"] == went + counted["queued_packets"] + counted["in_flight_packets"]
-        ), name
+        inside = counted["queued_packets"] + counted["in_flight_packets"]
+        assert counted["offered_packets"] == went + inside, name
 
 
 @needs_lab
 def test_a_link_loses_the_packets_that_the_simulators_loses():
     links = {name: {"rate_mbps": 12, "delay_ms": 5, "loss": 0.02} for name in ("a", "b")}
     flow = {"scheme": "udp", "route": ["a", "b"], "rate_mbps": 6}
-    scenario = parse({"name": "test", "duration_s": 2, "seed": 7, "links": links, "flows": [flow]}, "test")
-    [simulated] = leosim.run([scenario.model_dump_json()], {})
-    ran = virtual_run.execute(scenario, {})
+    scenario = _scenario(2, links, flow, seed=7)
+    ran, simulated = _on_both(scenario)
     on_kernel, in_simulator = ([link["lost_packets"] for link in log.links] for log in (ran, simulated))
     assert on_kernel == in_simulator
     seeds = {link.name: link.loss_seed for link in leosim.plan_links(scenario.model_dump_json(), {})}
@@ -96,9 +113,7 @@ def test_applications_end_or_write_slowly_as_the_simulators_do():
         {"scheme": "cubic", "route": ["l"], "transfer_bytes": 500_000},
         {"scheme": "cubic", "route": ["l"], "rate_mbps": 2, "start_s": 1},
     ]
-    data = {"name": "test", "duration_s": 3, "handshake": True, "links": {"l": link}, "flows": flows}
-    scenario = parse(data, "test")
-    ran, [simulated] = virtual_run.execute(scenario, {}), leosim.run([scenario.to_json()], {})
+    ran, simulated = _on_both(_scenario(3, {"l": link}, *flows, handshake=True))
     transfer, application = ran.flows
     assert transfer["completion_s"] == pytest.approx(simulated.flows[0]["completion_s"], rel=0.02)
     assert transfer["stop_s"] - transfer["start_s"] == pytest.approx(transfer["completion_s"])
@@ -115,20 +130,15 @@ def test_applications_end_or_write_slowly_as_the_simulators_do():
 def test_a_hosts_receive_buffer_and_late_acknowledgements_do_as_in_the_simulator():
     link = {"rate_mbps": 20, "delay_ms": 100, "queue": {"kind": "gateway", "bytes": 1_000_000}}
     flow = {"scheme": "cubic", "route": ["l"], "tcp_rmem": [4096, 262_144, 262_144]}
-    data = {"name": "test", "duration_s": 8, "handshake": True, "links": {"l": link}, "flows": [flow]}
-    scenario = parse(data | {"host_jitter_us": 20_000}, "test")
-    [ran], [simulated] = virtual_run.execute(scenario, {}).flows, leosim.run([scenario.to_json()], {})
-    assert ran["rtt_mean_ms"] == pytest.approx(simulated.flows[0]["rtt_mean_ms"], rel=0.02)
+    scenario = _scenario(8, {"l": link}, flow, handshake=True, host_jitter_us=20_000)
+    [ran], [simulated] = (log.flows for log in _on_both(scenario))
+    assert ran["rtt_mean_ms"] == pytest.approx(simulated["rtt_mean_ms"], rel=0.02)
     assert ran["rtt_mean_ms"] > 205, "acknowledgements come up to 20 ms later"
     assert 3 < ran["goodput_mbps"] < 6, "half of the buffer every 200 ms is 5.2"
     # Since Linux 6.6 the receiver measures the share of payload in its buffer, which is above a half.
     release = tuple(int(part) for part in re.findall(r"\d+", str(image.latest().manifest["kernel"]))[:2])
-    half = simulated.flows[0]["goodput_mbps"]
-    assert (
-        1.1 * half < ran["goodput_mbps"]
-        if release >= (6, 6)
-        else ran["goodput_mbps"] == pytest.approx(half, rel=0.05)
-    )
+    goodput, half = ran["goodput_mbps"], simulated["goodput_mbps"]
+    assert 1.1 * half < goodput if release >= (6, 6) else goodput == pytest.approx(half, rel=0.05)
 
 
 @needs_lab
@@ -149,9 +159,8 @@ def test_a_queue_behind_a_large_bucket_counts_packets_one_by_one():
     # Segments from offload pass such a bucket unsplit: 100 of them are thousands of packets.
     link = {"rate_mbps": 20, "delay_ms": 5, "burst_bytes": 1 << 19, "queue": {"packets": 100}}
     flow = {"scheme": "cubic", "route": ["l"]}
-    scenario = parse({"name": "test", "duration_s": 4, "links": {"l": link}, "flows": [flow]}, "test")
-    [ran], [simulated] = virtual_run.execute(scenario, {}).flows, leosim.run([scenario.to_json()], {})
-    assert ran["rtt_mean_ms"] == pytest.approx(simulated.flows[0]["rtt_mean_ms"], rel=0.1)
+    [ran], [simulated] = (log.flows for log in _on_both(_scenario(4, {"l": link}, flow)))
+    assert ran["rtt_mean_ms"] == pytest.approx(simulated["rtt_mean_ms"], rel=0.1)
 
 
 @needs_lab
@@ -222,21 +231,12 @@ def test_each_direction_has_the_delay_of_the_trace():
 
     ways_ms = ((60, 15), (15, 60))
     names = ("slow-up", "slow-down")
-    data = {
-        "name": "test",
-        "duration_s": 1.5,
-        "links": {name: {"trace": name, "queue": {"packets": 1000}} for name in names},
-        "flows": [
-            flow | {"route": [name]}
-            for name in names
-            for flow in (
-                {"scheme": "vegas", "stop_s": 1.0, "rate_mbps": 0.5},
-                {"scheme": "udp", "rate_mbps": 0.12, "start_s": 1.3},
-            )
-        ],
-    }
+    both_ways = {name: {"trace": name, "queue": {"packets": 1000}} for name in names}
+    data = {"scheme": "vegas", "stop_s": 1.0, "rate_mbps": 0.5}
+    late = {"scheme": "udp", "rate_mbps": 0.12, "start_s": 1.3}
+    flows = [flow | {"route": [name]} for name in names for flow in (data, late)]
     traces = {name: text(*way_ms) for name, way_ms in zip(names, ways_ms, strict=True)}
-    log = virtual_run.execute(parse(data, "test"), traces, series_ms=1.0)
+    log = virtual_run.execute(_scenario(1.5, both_ways, *flows), traces, series_ms=1.0)
     for number, (up_ms, _) in enumerate(ways_ms):
         tcp = log.flows[2 * number]
         assert tcp["rtt_mean_ms"] == pytest.approx(75.8, abs=1.0)
@@ -260,25 +260,20 @@ def test_a_job_with_a_path_trace_of_frames_starts_within_two_virtual_seconds():
 
 @needs_lab
 def test_a_guest_that_panics_is_one_line_with_its_serial_logs_path():
-    with pytest.raises(GuestError, match=r"^lab: .*Kernel panic - .*sysrq.*: /\S+/serial\.log$") as caught:
-        machine.run(image.latest(), _job("/bin/sh", "-c", "echo c >/proc/sysrq-trigger"), seed=1)
-    _remove(caught.value)
+    rule = r"^lab: .*Kernel panic - .*sysrq.*: /\S+/serial\.log$"
+    _failed(rule, "/bin/sh", "-c", "echo c >/proc/sysrq-trigger")
 
 
 @needs_lab
 def test_a_guest_out_of_memory_says_so():
     hog = "x = []\nwhile True: x.append(bytearray(b'x' * (1 << 24)))"
-    with pytest.raises(GuestError, match=r"^lab: .*[Oo]ut of memory.*: /\S+/serial\.log$") as caught:
-        machine.run(image.latest(), _job("/bin/python3", "-I", "-c", hog), seed=1)
-    _remove(caught.value)
+    _failed(r"^lab: .*[Oo]ut of memory.*: /\S+/serial\.log$", "/bin/python3", "-I", "-c", hog)
 
 
 @needs_lab
 def test_a_guest_that_hangs_is_ended_and_leaves_no_process():
-    with pytest.raises(GuestError, match=r"not done after 6 s: .*serial\.log$") as caught:
-        machine.run(image.latest(), _job("/bin/sh", "-c", "while :; do :; done", wall_s=6.0), seed=1)
-    folder = _remove(caught.value)
-    assert not [line for line in _command_lines() if folder.encode() in line]
+    folder = _failed(r"not done after 6 s: .*serial\.log$", "/bin/sh", "-c", ENDLESS, wall_s=6.0)
+    assert not [line for _, line in _processes() if folder.encode() in line]
 
 
 @needs_lab
@@ -291,9 +286,7 @@ def test_an_ordinary_user_ends_a_guest_whose_priority_only_root_may_raise(monkey
         change(pid, policy, parameter)
 
     monkeypatch.setattr(os, "sched_setscheduler", as_user)
-    with pytest.raises(GuestError, match="not done after 1 s") as caught:
-        machine.run(image.latest(), _job("/bin/sh", "-c", "while :; do :; done", wall_s=1.0), seed=1)
-    _remove(caught.value)
+    _failed("not done after 1 s", "/bin/sh", "-c", ENDLESS, wall_s=1.0)
 
 
 @needs_lab
@@ -392,22 +385,11 @@ def test_a_kernel_with_another_version_of_bbr_is_one_line(has, lacks, version, m
 
     def check(scheme):
         flow = {"scheme": scheme, "route": ["l"]}
-        links = {"l": {"rate_mbps": 10, "delay_ms": 10}}
-        return virtual_run.check(
-            parse({"name": "one", "duration_s": 1, "links": links, "flows": [flow]}, "one"), {}
-        )
+        return virtual_run.check(_scenario(1, {"l": {"rate_mbps": 10, "delay_ms": 10}}, flow), {})
 
     assert check(has).flows[0].scheme == has
-    with pytest.raises(InputError, match=f"one: --backend lab: {lacks}: the image's kernel has another"):
+    with pytest.raises(InputError, match=f"test: --backend lab: {lacks}: the image's kernel has another"):
         check(lacks)
-
-
-def _remove(error):
-    folder = Path(str(error).rsplit(": ", 1)[1]).parent
-    for file in folder.iterdir():
-        file.unlink()
-    folder.rmdir()
-    return str(folder)
 
 
 def _processes():
@@ -419,22 +401,15 @@ def _processes():
                 continue
 
 
-def _command_lines():
-    return [line for _, line in _processes()]
-
-
 def test_tcp_flows_begin_when_the_simulators_do_and_seeds_draw_when():
     link = {"rate_mbps": 10, "delay_ms": 10}
     flows = [{"scheme": scheme, "route": ["l"], "start_s": 0.5} for scheme in ("bbr", "vegas")]
     starts_s = []
     for seed in (1, 2):
-        scenario = parse(
-            {"name": "test", "duration_s": 2, "seed": seed, "links": {"l": link}, "flows": flows}, "test"
-        )
+        scenario = _scenario(2, {"l": link}, *flows, seed=seed)
         planned = plan(scenario, {}, virtual_run.schemes(), links.NAME)
-        begun = [
-            flow.start_ns / 1e9 for flow in virtual_run.with_simulated_starts(planned, scenario, {}).flows
-        ]
+        started = virtual_run.with_simulated_starts(planned, scenario, {})
+        begun = [flow.start_ns / 1e9 for flow in started.flows]
         [log] = leosim.run([scenario.to_json()], {}, {})
         assert begun == pytest.approx([row["start_s"] for row in log.flows], abs=1e-9)
         starts_s += begun

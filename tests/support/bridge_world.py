@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from leogym.kernel_bridge import mahimahi
 from leogym.kernel_bridge.bridge.client import Bridge, BridgeError, Report
 from leogym.kernel_bridge.bridge.process import missing
 from tests.support.veth import PORT
 
 LACK = missing()
 needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
+needs_mahimahi = pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
 POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
 SCHEME = f"leo_t{os.getpid() % 100_000}"
 """Unique to this process, so several may run."""
@@ -26,31 +28,24 @@ def congestion_controls():
     return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
 
 
-class Steering(threading.Thread):
-    """Answers every report of an offered scheme's flows with the same window and rate."""
+class Listening(threading.Thread):
+    """Passes messages of a client of its own to ``hear`` during the ``with`` block."""
 
-    def __init__(self, address, cwnd, pacing_bytes_per_s=0, interval_ms=20):
+    def __init__(self, address, hear, interval_ms=None):
         super().__init__(daemon=True)
-        self.bridge = Bridge(address)
+        self.bridge, self.hear = Bridge(address), hear
         self.bridge.subscribe(SCHEME, interval_ms=interval_ms)
-        self.command = (cwnd, pacing_bytes_per_s)
-        self.reports = []
-        self.steered = threading.Event()
         self.over = threading.Event()
-        self.start()
 
     def run(self):
-        """Answer until the test or the bridge ends: some tests kill it."""
+        """Listen until the test or the bridge ends: some tests kill it."""
         with contextlib.suppress(BridgeError):
             while not self.over.is_set():
-                message = self.bridge.message(0.1)
-                if isinstance(message, Report):
-                    self.reports.append(message)
-                    self.bridge.command(message.flow, *self.command)
-                    if len(self.reports) > 3:
-                        self.steered.set()
+                if (message := self.bridge.message(0.1)) is not None:
+                    self.hear(message)
 
     def __enter__(self):
+        self.start()
         return self
 
     def __exit__(self, *_):
@@ -59,27 +54,40 @@ class Steering(threading.Thread):
         self.bridge.close()
 
 
-class Collecting(threading.Thread):
-    """Collects a client's reports during the ``with`` block."""
+class Steering(Listening):
+    """Answers every report of an offered scheme's flows with the same window and rate."""
 
-    def __init__(self, client, reports):
-        super().__init__(daemon=True)
-        self.client, self.reports = client, reports
-        self.over = threading.Event()
+    def __init__(self, address, cwnd, pacing_bytes_per_s=0, interval_ms=20):
+        super().__init__(address, self.answer, interval_ms)
+        self.command = (cwnd, pacing_bytes_per_s)
+        self.reports = []
+        self.steered = threading.Event()
 
-    def run(self):
-        while not self.over.is_set():
-            message = self.client.message(0.1)
-            if isinstance(message, Report):
-                self.reports.append(message)
+    def answer(self, message):
+        if isinstance(message, Report):
+            self.reports.append(message)
+            self.bridge.command(message.flow, *self.command)
+            if len(self.reports) > 3:
+                self.steered.set()
 
-    def __enter__(self):
-        self.start()
-        return self
 
-    def __exit__(self, *_):
-        self.over.set()
-        self.join()
+def iperf3(shells, seconds):
+    """Send with the scheme for some seconds through mahimahi's shells."""
+    finished = mahimahi.run(
+        shells,
+        ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t {seconds}"],
+        servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
+        timeout_s=LIMIT_S,
+    )
+    assert finished.status == 0, finished.stdout + finished.stderr
+
+
+def over_12_mbps(folder):
+    """Return shells of 12 Mbit/s, an RTT of 50 ms and a queue of 60 packets."""
+    trace = folder / "12.trace"
+    trace.write_text("1\n")  # an opportunity a millisecond
+    queue = mahimahi.Queue("droptail", {"packets": 60})
+    return [mahimahi.Delay(25), mahimahi.Link(trace, trace, queue, queue)]
 
 
 def eventually(read, of, accept):
@@ -98,16 +106,18 @@ def flow_of(client):
     return sending[0] if sending else None
 
 
+def flow_when(client, accept):
+    """Return that flow once ``accept`` holds for it."""
+    return eventually(lambda: flow_of(client), "flow", lambda flow: flow and accept(flow))
+
+
 def steered_flow(client, cwnd, because=lambda flow: True):
     """Return that flow once the agent's window is in force and ``because`` holds.
 
     If the machine stalls for longer than an agent may be silent, the flow briefly falls back to Cubic.
     """
-    return eventually(
-        lambda: flow_of(client),
-        "flow",
-        lambda flow: flow and (flow.mode, flow.cwnd_packets) == ("steered", cwnd) and because(flow),
-    )
+    is_steered = ("steered", cwnd)
+    return flow_when(client, lambda flow: (flow.mode, flow.cwnd_packets) == is_steered and because(flow))
 
 
 def intervals_ended(reports, interval_ms):

@@ -13,35 +13,7 @@ pub const MAX_NAME: usize = 15;
 pub const SOCKET: &str = "@leo-bridge";
 
 /// The usage.
-pub const USAGE: &str = "\
-usage: leo-bridge run [--policy NAME=FOLDER]… [--scheme NAME=SCHEME]… [--satcp NAME]…
-                      [--offer NAME[=AGENT]]… [--offer-over-cubic NAME]…
-                      [--interval-ms MS] [--seed N] [--socket NAME] [--user USER] [--with-parent] [--no-link]
-       leo-bridge status [--socket NAME]
-       leo-bridge check
-       leo-bridge clean
-
-run     loads the eBPF programs and serves flows until SIGINT or SIGTERM.
-        --policy NAME=FOLDER  the policy in FOLDER steers flows of the congestion control NAME
-        --scheme NAME=SCHEME  vivace, vivace-kernel, vivace-proteus or copa steers flows of NAME
-        --offer NAME          clients of the socket steer flows of NAME (default scheme: leo_agent)
-        --offer NAME=AGENT    the same, adapted to that agent's specification: over Cubic for Orca's
-                              action, intervals of half an RTT for Aurora's observation, packets paced
-                              one by one for an action that sets a rate
-        --offer-over-cubic NAME
-                              as --offer, and Cubic moves the window between commands
-        --satcp NAME          flows of NAME run SaTCP: Cubic that clients warn of handovers
-        --interval-ms MS      monitor interval of flows without a policy (default 30); a policy has its own
-        --seed N              seed of the schemes' random decisions (default 1)
-        --socket NAME         a path or, after an @, an abstract name (default @leo-bridge)
-        --user USER           user to become after loading, who may use the socket besides root
-                              (default: the user who called sudo, else nobody)
-        --with-parent         end when the parent process ends
-        --no-link             as on kernels before 6.4, let a second process remove the schemes
-status  prints the state of a running bridge as JSON.
-check   reports what this machine lacks.
-clean   removes schemes that no process serves, and names them.
-A congestion control's name has at most 15 letters, digits, _ and .";
+pub const USAGE: &str = include_str!("usage.txt").trim_ascii_end();
 
 /// A parsed command line.
 #[derive(Clone, Debug, PartialEq)]

@@ -79,6 +79,22 @@ fn scan(service: &mut Service, slots: &Slots, now_us: u64) -> Vec<Event> {
     events
 }
 
+/// A service whose flow 0 opened, as the kernel wrote it.
+fn serving(controller: Controller, flow: Flow) -> (Kernel, Slots, Service) {
+    let (kernel, slots) = Kernel::new();
+    let mut service = Service::new(controller, INTERVAL_US);
+    kernel.write(0, flow);
+    scan(&mut service, &slots, OPENED_US);
+    (kernel, slots, service)
+}
+
+/// The report of flow 0 on the interval that ends now.
+fn report_in_time(service: &mut Service, slots: &mut Slots, now_us: u64) -> Report {
+    let events = serve(service, slots, now_us);
+    let [Event::Report(0, 1, report, 0)] = events[..] else { panic!("{events:?}") };
+    report
+}
+
 #[test]
 fn a_policy_answers_each_interval_with_a_window_and_a_pacing_rate() {
     let (kernel, mut slots) = Kernel::new();
@@ -102,19 +118,15 @@ fn a_policy_answers_each_interval_with_a_window_and_a_pacing_rate() {
 
 #[test]
 fn the_intervals_of_a_policy_whose_observation_says_so_are_half_the_rtt() {
-    let (kernel, mut slots) = Kernel::new();
-    let policy = fixture("aurora");
-    let mut service = Service::new(Controller::Policy(policy.clone()), INTERVAL_US);
-    kernel.write(0, busy());
-    scan(&mut service, &slots, OPENED_US);
+    let policy = Controller::Policy(fixture("aurora"));
+    let (kernel, mut slots, mut service) = serving(policy, busy());
     let end_us = OPENED_US + INTERVAL_US;
     serve(&mut service, &mut slots, end_us);
     assert_eq!(service.next_deadline_us(), Some(end_us + 20_000));
     // Ten more samples of 60 ms each.
     let slower = Flow { rtt_samples: 20, rtt_sum_us: 1_000_000, delivered: 41, sent: 60, ..busy() };
     kernel.write(0, slower);
-    let events = serve(&mut service, &mut slots, end_us + 20_000);
-    let [Event::Report(0, 1, report, 0)] = events[..] else { panic!("{events:?}") };
+    let report = report_in_time(&mut service, &mut slots, end_us + 20_000);
     assert_eq!((report.interval_ns, report.avg_rtt_us), (20_000_000, 60_000));
     assert_eq!(slots.commanded(0).patience_us, 4 * 20_000);
     assert_eq!(service.next_deadline_us(), Some(end_us + 20_000 + 30_000));
@@ -158,12 +170,9 @@ fn a_recurrent_policy_remembers_each_flow() {
 }
 
 fn commands_are_those_of_the_agent(policy: &Arc<Policy>) {
-    let (kernel, mut slots) = Kernel::new();
+    let (kernel, mut slots, mut service) = serving(Controller::Policy(policy.clone()), busy());
     let mut memory = vec![0.0; policy.memory_dim()];
-    let mut service = Service::new(Controller::Policy(policy.clone()), INTERVAL_US);
     let mut agent = AgentState::new(policy.spec());
-    kernel.write(0, busy());
-    scan(&mut service, &slots, OPENED_US);
     for step in 1..=8 {
         let more = 10 * step as u32;
         let sums = u64::from(more);
@@ -179,8 +188,7 @@ fn commands_are_those_of_the_agent(policy: &Arc<Policy>) {
                 ..busy()
             },
         );
-        let events = serve(&mut service, &mut slots, OPENED_US + step * INTERVAL_US);
-        let [Event::Report(0, 1, report, 0)] = events[..] else { panic!("{events:?}") };
+        let report = report_in_time(&mut service, &mut slots, OPENED_US + step * INTERVAL_US);
         agent.observe(&report);
         let mut observation = vec![0.0; policy.spec().observation_dim()];
         agent.write_observation(&mut observation);
@@ -194,31 +202,23 @@ fn commands_are_those_of_the_agent(policy: &Arc<Policy>) {
 
 #[test]
 fn a_window_that_waits_for_an_ack_is_the_one_that_the_next_action_scales() {
-    let (kernel, mut slots) = Kernel::new();
-    let mut service = Service::new(policy(), INTERVAL_US);
-    kernel.write(0, busy());
-    scan(&mut service, &slots, OPENED_US);
+    let (kernel, mut slots, mut service) = serving(policy(), busy());
     serve(&mut service, &mut slots, OPENED_US + INTERVAL_US);
     let first = slots.commanded(0).cwnd;
     assert_ne!(first, 10);
     // In an outage the connection takes no step, so its window is still the old one.
-    let events = serve(&mut service, &mut slots, OPENED_US + 2 * INTERVAL_US);
-    let [Event::Report(0, 1, report, 0)] = events[..] else { panic!("{events:?}") };
+    let report = report_in_time(&mut service, &mut slots, OPENED_US + 2 * INTERVAL_US);
     assert_eq!(report.cwnd, first);
     assert_eq!(service.punctuality().unapplied, 1);
     // After a fallback, Cubic sets the window.
     kernel.write(0, Flow { mode: 2, cwnd: 77, ..busy() });
-    let events = serve(&mut service, &mut slots, OPENED_US + 3 * INTERVAL_US);
-    let [Event::Report(0, 1, report, 0)] = events[..] else { panic!("{events:?}") };
+    let report = report_in_time(&mut service, &mut slots, OPENED_US + 3 * INTERVAL_US);
     assert_eq!(report.cwnd, 77);
 }
 
 #[test]
 fn a_flow_that_has_sent_nothing_keeps_its_initial_window_and_is_kept_from_falling_back() {
-    let (kernel, mut slots) = Kernel::new();
-    let mut service = Service::new(policy(), INTERVAL_US);
-    kernel.write(0, opened());
-    scan(&mut service, &slots, OPENED_US);
+    let (_, mut slots, mut service) = serving(policy(), opened());
     let now_us = OPENED_US + INTERVAL_US;
     assert!(serve(&mut service, &mut slots, now_us).is_empty());
     let command = slots.commanded(0);
@@ -227,10 +227,7 @@ fn a_flow_that_has_sent_nothing_keeps_its_initial_window_and_is_kept_from_fallin
 
 #[test]
 fn ends_that_were_missed_are_counted_and_not_made_up_for() {
-    let (kernel, mut slots) = Kernel::new();
-    let mut service = Service::new(policy(), INTERVAL_US);
-    kernel.write(0, busy());
-    scan(&mut service, &slots, OPENED_US);
+    let (_, mut slots, mut service) = serving(policy(), busy());
     let late_us = 3 * INTERVAL_US + 10;
     let events = serve(&mut service, &mut slots, OPENED_US + INTERVAL_US + late_us);
     let [Event::Report(0, 1, report, late)] = events[..] else { panic!("{events:?}") };
@@ -242,10 +239,7 @@ fn ends_that_were_missed_are_counted_and_not_made_up_for() {
 
 #[test]
 fn the_time_until_a_command_took_effect_is_the_kernels_own() {
-    let (kernel, mut slots) = Kernel::new();
-    let mut service = Service::new(policy(), INTERVAL_US);
-    kernel.write(0, busy());
-    scan(&mut service, &slots, OPENED_US);
+    let (kernel, mut slots, mut service) = serving(policy(), busy());
     let end_us = OPENED_US + INTERVAL_US;
     serve(&mut service, &mut slots, end_us);
     let applied_command = slots.commanded(0).sequence;
@@ -276,20 +270,14 @@ fn an_offered_flow_takes_commands_and_only_while_it_is_open() {
 
 #[test]
 fn a_policys_flows_take_no_commands_from_others() {
-    let (kernel, mut slots) = Kernel::new();
-    let mut service = Service::new(policy(), INTERVAL_US);
-    kernel.write(0, opened());
-    scan(&mut service, &slots, OPENED_US);
+    let (_, mut slots, mut service) = serving(policy(), opened());
     let refused = service.command(&mut slots, (0, 1), 20, 0, OPENED_US);
     assert_eq!(refused, Err("flow: its scheme is not offered: the bridge itself decides".to_owned()));
 }
 
 #[test]
 fn a_slot_that_changed_hands_between_scans_is_one_flow_closed_and_one_opened() {
-    let (kernel, mut slots) = Kernel::new();
-    let mut service = Service::new(Controller::Offered, INTERVAL_US);
-    kernel.write(0, busy());
-    scan(&mut service, &slots, OPENED_US);
+    let (kernel, mut slots, mut service) = serving(Controller::Offered, busy());
     kernel.write(0, Flow { generation: 3, ..opened() });
     let events = scan(&mut service, &slots, OPENED_US + 50);
     assert!(matches!(events[..], [Event::Closed(0, 1), Event::Opened(0, _)]), "{events:?}");
@@ -308,10 +296,7 @@ fn a_flow_caught_in_the_middle_of_being_written_is_not_read() {
 
 #[test]
 fn only_satcp_is_told_of_handovers() {
-    let (kernel, mut slots) = Kernel::new();
-    let mut service = Service::new(Controller::Program, INTERVAL_US);
-    kernel.write(0, Flow { mode: 3, ..opened() });
-    scan(&mut service, &slots, OPENED_US);
+    let (_, mut slots, mut service) = serving(Controller::Program, Flow { mode: 3, ..opened() });
     assert_eq!(service.freeze(&mut slots, (0, 1), OPENED_US + 1_500_000), Ok(()));
     let command = slots.commanded(0);
     assert_eq!((command.frozen_until_us, command.generation), (OPENED_US + 1_500_000, 1));
@@ -387,18 +372,14 @@ fn over_cubic_a_report_has_cubics_window_once_the_command_is_carried_out() {
     let mut service = Service::new(Controller::Offered, INTERVAL_US).over_cubic(true);
     kernel.write(0, busy());
     scan(&mut service, &slots, OPENED_US);
-    let report = |service: &mut Service, slots: &mut Slots, intervals: u64| {
-        let events = serve(service, slots, OPENED_US + intervals * INTERVAL_US);
-        let [Event::Report(0, 1, report, 0)] = events[..] else { panic!("{events:?}") };
-        report
-    };
-    report(&mut service, &mut slots, 1);
-    assert_eq!(service.command(&mut slots, (0, 1), 20, 0, OPENED_US + INTERVAL_US + 1), Ok(()));
+    let end_us = |interval: u64| OPENED_US + interval * INTERVAL_US;
+    report_in_time(&mut service, &mut slots, end_us(1));
+    assert_eq!(service.command(&mut slots, (0, 1), 20, 0, end_us(1) + 1), Ok(()));
     // The report has the commanded window even before the command takes effect.
-    assert_eq!(report(&mut service, &mut slots, 2).cwnd, 20);
+    assert_eq!(report_in_time(&mut service, &mut slots, end_us(2)).cwnd, 20);
     let applied_command = slots.commanded(0).sequence;
     kernel.write(0, Flow { mode: 1, cwnd: 26, pacing_rate: 7_000, applied_command, ..busy() });
-    let after = report(&mut service, &mut slots, 3);
+    let after = report_in_time(&mut service, &mut slots, end_us(3));
     assert_eq!((after.cwnd, after.pacing_rate), (26, 7_000));
 }
 
@@ -435,12 +416,9 @@ fn knowing(ranges: &str) -> Controller {
 
 #[test]
 fn beyond_its_known_ranges_a_policy_gives_the_flow_to_cubic_and_that_is_no_fault_of_the_bridge() {
-    let (kernel, mut slots) = Kernel::new();
     // The flow's 20 packets of 30 ms are 8 Mbit/s.
-    let mut service = Service::new(knowing(r#"{"rate_mbps": [50, 100]}"#), INTERVAL_US);
     let mut flow = busy();
-    kernel.write(0, flow);
-    scan(&mut service, &slots, OPENED_US);
+    let (kernel, mut slots, mut service) = serving(knowing(r#"{"rate_mbps": [50, 100]}"#), flow);
     let mut patience_us = Vec::new();
     for interval in 1..=150 {
         flow = Flow {

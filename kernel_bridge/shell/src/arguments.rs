@@ -17,35 +17,7 @@ const DELAY_LIMIT_MS: f64 = 10_000.0;
 /// Default of `--spin-us`.
 const SPIN: Nanos = 150_000;
 
-pub const HELP: &str = "\
-mm-leo PATH_TRACE [OPTION…] [-- COMMAND…]
-mm-leo --rate-mbps R --delay-ms D [OPTION…] [-- COMMAND…]
-
-Run COMMAND (default: a shell) behind a link that replays a path trace, or that never changes.
-Uplink leaves the shell, downlink enters it; options without a direction apply to both.
-
-  --rate-mbps R, --uplink-mbps R, --downlink-mbps R
-                        capacity in Mbit/s of whole IP packets, replaces the trace's; 'unlimited' never queues
-  --delay-ms D          one-way propagation, replaces a path trace
-  --start-s S           start S seconds into the trace (0)
-  --queue KIND          droptail, head_drop, gateway, sfq, codel, fq_codel, pie, fq_pie, cake
-                        or dualpi2 (droptail)
-  --queue-packets N, --queue-bytes N, --queue-bdp X
-                        queue size; X in bandwidth-delay products at the start (droptail, head_drop: 1 BDP; others: Linux's)
-  --outage hold|drop    packets that wait or arrive during the trace's outages wait for their end, or are lost
-                        like those in flight (hold)
-  --loss P, --uplink-loss P, --downlink-loss P
-                        probability of loss, independent of the trace's (0)
-  --downlink-jitter-ms J
-                        random extra delay of up to J for each downlink packet, without reordering (0)
-  --seed S              seed of losses, jitter and queues' random drops (1)
-  --log FILE            log every arrival, departure, drop and loss, and the report
-  --report FILE         write the report alone: counts, lateness, validity, as JSON
-  --max-late-ms M       the run is not valid if the 99th percentile of packets' lateness exceeds this (1)
-  --spin-us N           wake up at most N µs early (0 to 200) and poll the clock until a packet is due (150);
-                        the shell learns from how late sleeps end how early it must wake up
-  --no-spin             the same as --spin-us 0
-  --no-realtime         do not ask for a real-time priority";
+pub const HELP: &str = include_str!("help.txt").trim_ascii_end();
 
 /// The source of delay and connectivity.
 #[derive(Debug, PartialEq)]
