@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 Pair = tuple[int, int]
 
@@ -15,9 +16,6 @@ def matched(detected_s: Sequence[float], true_s: Sequence[float], window_s: floa
     A detection and a change may match if they are at most ``window_s`` apart. Each is in one pair at most. As
     many as possible are matched, and of all such matchings this is one with the smallest sum of distances.
 
-    On a line two pairs that cross can be uncrossed without a longer sum, so it is enough to walk through both
-    lists side by side, and keep the best matching for every two prefixes.
-
     Args:
         detected_s: (n,) times of detections in s, sorted.
         true_s: (m,) times of path changes in s, sorted.
@@ -26,27 +24,14 @@ def matched(detected_s: Sequence[float], true_s: Sequence[float], window_s: floa
     Returns:
         Index pairs of detection and change, sorted.
     """
-    detected, true = np.asarray(detected_s, dtype=float), np.asarray(true_s, dtype=float)
-    # The best of each two prefixes: pairs (negative: more is better) and the sum of their distances.
-    best: list[list[tuple[int, float]]] = [[(0, 0.0)] * (len(true) + 1) for _ in range(len(detected) + 1)]
-    for i in range(1, len(detected) + 1):
-        for j in range(1, len(true) + 1):
-            best[i][j] = min(best[i - 1][j], best[i][j - 1])
-            apart = abs(float(detected[i - 1] - true[j - 1]))
-            if apart <= window_s:
-                pairs, distance = best[i - 1][j - 1]
-                best[i][j] = min(best[i][j], (pairs - 1, distance + apart))
-    pairs = []
-    i, j = len(detected), len(true)
-    while i and j:
-        if best[i][j] == best[i - 1][j]:
-            i -= 1
-        elif best[i][j] == best[i][j - 1]:
-            j -= 1
-        else:
-            i, j = i - 1, j - 1
-            pairs.append((i, j))
-    return pairs[::-1]
+    apart_s = np.abs(np.subtract.outer(np.asarray(detected_s, dtype=float), np.asarray(true_s, dtype=float)))
+    may_match = apart_s <= window_s
+    # A pair that may not match costs more than all that may.
+    forbidden = 1.0 + window_s * (1 + min(apart_s.shape))
+    detected, true = linear_sum_assignment(np.where(may_match, apart_s, forbidden))
+    match = may_match[detected, true]
+    # Pairs that cross are no closer than the same ones in order.
+    return list(zip(sorted(detected[match].tolist()), sorted(true[match].tolist()), strict=True))
 
 
 @dataclass(frozen=True)

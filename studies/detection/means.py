@@ -1,7 +1,5 @@
 """Scores summarized over repeats: a row per group of paths, detector and lateness of the hints."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence

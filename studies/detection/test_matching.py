@@ -3,7 +3,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.optimize import linear_sum_assignment
 
 from studies.detection.matching import matched, score
 
@@ -40,19 +39,6 @@ def test_no_matching_of_all_that_there_are_has_more_pairs_or_shorter_ones(seed):
     most, shortest = slow(found, true, window)
     assert len(pairs) == most
     assert math.isclose(total(pairs, found, true), shortest, abs_tol=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_the_assignment_of_scipy_is_as_good_on_long_lists(seed):
-    random = np.random.default_rng(seed)
-    found, true = (sorted(random.uniform(0, 100, n).tolist()) for n in (50, 40))
-    cost = np.abs(np.subtract.outer(found, true))
-    cost = np.where(cost <= 1.5, cost - 1e3, 0.0)
-    rows, columns = linear_sum_assignment(cost)
-    pairs = matched(found, true, 1.5)
-    assert_matching(pairs, found, true, 1.5)
-    best = float(cost[rows, columns].sum())
-    assert math.isclose(total(pairs, found, true) - 1e3 * len(pairs), best, rel_tol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -81,11 +81,11 @@ def _cell(arguments: Namespace) -> int:
 def _run(arguments: Namespace) -> int:
     from studies.reference import records, training
     from studies.reference.cells import SEEDS, every_id, parts
-    from studies.reference.learners import MODULES
+    from studies.reference.learners import ALGORITHMS
 
     seeds = [int(seed) for seed in arguments.seeds] or SEEDS
     start, failed = time.monotonic(), list[str]()
-    for part in parts(arguments.algorithms or [*MODULES], arguments.ids or every_id(), seeds):
+    for part in parts(arguments.algorithms or [*ALGORITHMS], arguments.ids or every_id(), seeds):
         cell, folder = part.cell, part.cell.folder(arguments.out)
         rows = training.rows(cell, folder)
         if max(records.reached(cell, records.read()), rows[-1]["point"] if rows else 0) >= part.steps:

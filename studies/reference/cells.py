@@ -10,7 +10,7 @@ from typing import Any
 
 from leogym.common import yaml_text
 from leogym.common.errors import InputError
-from studies.reference.learners import MODULES, ON_POLICY
+from studies.reference.learners import ALGORITHMS, ON_POLICY
 from studies.reference.learners.tasks import TASKS, task
 
 HYPERPARAMETERS = Path(__file__).parent / "hyperparameters"
@@ -32,8 +32,8 @@ class Cell:
     seed: int
 
     def __post_init__(self) -> None:
-        if self.algorithm not in MODULES:
-            raise InputError(f"{self.algorithm}: unknown algorithm (there are: {', '.join(MODULES)})")
+        if self.algorithm not in ALGORITHMS:
+            raise InputError(f"{self.algorithm}: unknown algorithm (there are: {', '.join(ALGORITHMS)})")
         task(self.id)
 
     @property

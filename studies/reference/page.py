@@ -9,7 +9,7 @@ from leogym.results import baselines
 from studies.reference import records
 from studies.reference.anchors import ANCHORS
 from studies.reference.cells import SEEDS, Cell, every_id
-from studies.reference.learners import LABELS, MODULES, ON_POLICY
+from studies.reference.learners import ALGORITHMS, LABELS, ON_POLICY
 
 PAGE = Path(__file__).parent / "README.md"
 FIGURES = Path(__file__).parent / "figures"
@@ -54,7 +54,7 @@ def generated(table: pl.DataFrame) -> Iterator[str]:
 def returns_table(table: pl.DataFrame, point: int) -> Iterator[str]:
     """Yield the table of returns after ``point`` steps: a row per algorithm, a column per environment."""
     names = every_id()
-    algorithms = [name for name in MODULES if point <= 200_000 or name in ON_POLICY]
+    algorithms = [name for name in ALGORITHMS if point <= 200_000 or name in ON_POLICY]
     yield f"### After {point:,} steps"
     yield ""
     yield f"| algorithm | {' | '.join(f'`{name}`' for name in names)} |"
@@ -77,7 +77,7 @@ def times_table(table: pl.DataFrame) -> Iterator[str]:
     yield "| algorithm | s | cells |"
     yield "|---|---:|---:|"
     latest = table.filter(pl.col("point") > 0).sort("point").group_by("algorithm", "id", "seed").last()
-    for algorithm in MODULES:
+    for algorithm in ALGORITHMS:
         rows = latest.filter(pl.col("algorithm") == algorithm)
         if len(rows):
             seconds = (rows["cpu_s"] / rows["steps"] * 1e5).median()
@@ -87,7 +87,7 @@ def times_table(table: pl.DataFrame) -> Iterator[str]:
 
 def missing(table: pl.DataFrame) -> Iterator[str]:
     """Yield the paragraph on cells that have not reached their last point."""
-    cells = [Cell(algorithm, name, seed) for algorithm in MODULES for name in every_id() for seed in SEEDS]
+    cells = [Cell(algorithm, name, seed) for algorithm in ALGORITHMS for name in every_id() for seed in SEEDS]
     reached = {cell: records.reached(cell, table) for cell in cells}
     yield "### Missing cells"
     yield ""
@@ -109,7 +109,7 @@ def _of(table: pl.DataFrame, algorithm: str, name: str, point: int) -> list[floa
     rows = table.filter(
         pl.col("algorithm") == algorithm, pl.col("id") == name, pl.col("point") == point
     ).sort("seed")
-    if algorithm in MODULES:
+    if algorithm in ALGORITHMS:
         rows = rows.filter(pl.col("digest") == Cell(algorithm, name, SEEDS[0]).digest())
     return rows["return_mean"].to_list()
 

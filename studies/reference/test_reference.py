@@ -13,7 +13,7 @@ from leogym.registration import IDS, PRESETS
 from leogym.results import baselines
 from studies.reference import learners, page, records, training, tuning
 from studies.reference.cells import SEEDS, Cell, every_id, parts
-from studies.reference.learners import LABELS, MODULES, ON_POLICY
+from studies.reference.learners import ALGORITHMS, LABELS, ON_POLICY
 from studies.reference.learners.shared_flows import SharedFlowsVecEnv
 from studies.reference.learners.tasks import TASKS, held_out_returns, nearest, task
 
@@ -23,16 +23,16 @@ SMALL = {"n_envs": 2, "n_steps": 64, "batch_size": 64, "n_epochs": 2}
 
 
 def test_every_algorithm_has_a_label_and_hyperparameters_for_every_environment():
-    assert set(LABELS) == set(MODULES) > set(ON_POLICY)
+    assert set(LABELS) == set(ALGORITHMS) > set(ON_POLICY)
     assert {*every_id(), "leo/Flow-v0"} == {*IDS, "leo/Pair-v0"}
-    for algorithm in MODULES:
+    for algorithm in ALGORITHMS:
         for name in every_id():
             assert Cell(algorithm, name, 1).hyperparameters()
 
 
 def test_each_cell_runs_once_to_each_of_its_ends_and_breadth_comes_first():
-    order = [*parts([*MODULES], every_id(), SEEDS)]
-    cells = len(MODULES) * len(TASKS) * len(SEEDS)
+    order = [*parts([*ALGORITHMS], every_id(), SEEDS)]
+    cells = len(ALGORITHMS) * len(TASKS) * len(SEEDS)
     assert {part.steps for part in order[:cells]} == {50_000}
     assert len({part.cell for part in order[:cells]}) == cells
     ends = {part.cell: part.steps for part in order}
@@ -160,9 +160,9 @@ def test_the_page_has_the_data_and_names_what_is_missing():
     assert generated == "\n".join(page.generated(table)).strip()
     assert all(page.figure_file(name).is_file() for name in page.learned_ids(table))
     empty = "\n".join(page.generated(table.clear()))
-    cells = len(MODULES) * len(TASKS) * len(SEEDS)
+    cells = len(ALGORITHMS) * len(TASKS) * len(SEEDS)
     assert f"- 50,000 steps: 0 of {cells} cells are there" in empty
-    assert empty.count("missing |") >= 2 * len(MODULES) * len(TASKS)
+    assert empty.count("missing |") >= 2 * len(ALGORITHMS) * len(TASKS)
 
 
 def test_shipped_rows_are_of_present_environments_and_cells():

@@ -7,19 +7,19 @@ from typing import Any, Protocol
 
 from studies.reference.learners.tasks import Policy, Task
 
-MODULES = {
-    "ppo": "stable_baselines3",
-    "sac": "stable_baselines3",
-    "cma_es": "evolution",
-    "single_file_ppo": "single_file_ppo",
-    "td3": "stable_baselines3",
-    "single_file_sac": "single_file_sac",
-    "tqc": "stable_baselines3",
-    "rllib_ppo": "rllib",
-    "rllib_appo": "rllib",
-    "recurrent_ppo": "stable_baselines3",
+ALGORITHMS = {
+    "ppo": "stable_baselines3.Sb3Learner",
+    "sac": "stable_baselines3.Sb3Learner",
+    "cma_es": "evolution.EvolutionLearner",
+    "single_file_ppo": "single_file_ppo.PpoLearner",
+    "td3": "stable_baselines3.Sb3Learner",
+    "single_file_sac": "single_file_sac.SacLearner",
+    "tqc": "stable_baselines3.Sb3Learner",
+    "rllib_ppo": "rllib.RllibLearner",
+    "rllib_appo": "rllib.RllibLearner",
+    "recurrent_ppo": "stable_baselines3.Sb3Learner",
 }
-"""The algorithms in the order in which the table is made, and the module of `learners` that has each."""
+"""The algorithms in the order in which the table is made, and the class in `learners` of each."""
 
 LABELS = {
     "ppo": "PPO (SB3)",
@@ -60,13 +60,14 @@ class Learner(Protocol):
 
 def make(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int) -> Learner:
     """Return an untrained learner."""
-    return _module(algorithm).make(algorithm, of, hyperparameters, seed)
+    return _class(algorithm)(algorithm, of, hyperparameters, seed)
 
 
 def load(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int, file: Path) -> Learner:
     """Return the learner that ``save`` wrote to ``file``."""
-    return _module(algorithm).load(algorithm, of, hyperparameters, seed, file)
+    return _class(algorithm).load(file, algorithm, of, hyperparameters, seed)
 
 
-def _module(algorithm: str) -> Any:
-    return importlib.import_module(f"{__name__}.{MODULES[algorithm]}")
+def _class(algorithm: str) -> Any:
+    module, _, name = ALGORITHMS[algorithm].partition(".")
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)

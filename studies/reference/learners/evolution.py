@@ -4,7 +4,6 @@ All candidates of a generation get the same episode, so that their returns diffe
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,14 @@ from numpy.typing import NDArray
 from leogym.agents.training.evolution import Evolution
 from leogym.envs.seeding import mixed
 from leogym.envs.simulation import Simulations
-from studies.reference.learners import pickled
+from studies.reference.learners.pickled import Pickled
 from studies.reference.learners.tasks import Policy, Task
 
 
-class EvolutionLearner:
+class EvolutionLearner(Pickled):
     """The distribution of candidates, and a simulation for each."""
 
-    def __init__(self, of: Task, hyperparameters: Mapping[str, Any], seed: int) -> None:
+    def __init__(self, algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int) -> None:
         self._h = h = {"population": 16, "hidden": 16, "deviation": 0.1, "episodes": 1, **hyperparameters}
         self._task, self._seed = of, seed
         self._simulations = Simulations(h["population"] * h["episodes"], single=of.flows == 1, **of.arguments)
@@ -79,10 +78,6 @@ class EvolutionLearner:
 
         return policy
 
-    def save(self, file: Path) -> None:
-        """Write the distribution and its generator."""
-        pickled.save(self, file)
-
 
 def act(parts: list[NDArray[np.float64]], observations: NDArray[Any]) -> NDArray[np.float64]:
     """Return the actions (count, rows, action_dim) of each network on its rows (count, rows, inputs)."""
@@ -90,15 +85,3 @@ def act(parts: list[NDArray[np.float64]], observations: NDArray[Any]) -> NDArray
     # Features are up to 10,000 without a bound of their own.
     hidden = np.tanh(np.clip(observations, -10.0, 10.0) @ first + first_bias[:, None])
     return np.tanh(hidden @ second + second_bias[:, None])
-
-
-def make(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int) -> EvolutionLearner:
-    """Return an untrained learner."""
-    return EvolutionLearner(of, hyperparameters, seed)
-
-
-def load(
-    algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int, file: Path
-) -> EvolutionLearner:
-    """Return the learner of ``file``."""
-    return pickled.load(file)

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import leosim
 import numpy as np
@@ -31,6 +31,7 @@ class RllibLearner:
     def __init__(
         self, algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int, steps: int = 0
     ) -> None:
+        _start()
         arguments = dict(hyperparameters)
         num_envs = arguments.pop("n_envs", 1)
         config: Any = CONFIGS[algorithm]().env_runners(num_env_runners=0).debugging(log_level="ERROR")
@@ -81,20 +82,12 @@ class RllibLearner:
         shutil.rmtree(file, ignore_errors=True)
         draft.rename(file)
 
-
-def make(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int) -> RllibLearner:
-    """Return an untrained learner."""
-    _start()
-    return RllibLearner(algorithm, of, hyperparameters, seed)
-
-
-def load(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int, file: Path) -> RllibLearner:
-    """Return the learner of the checkpoint ``file``."""
-    _start()
-    steps = json.loads((file / "steps.json").read_text(encoding="utf-8"))
-    learner = RllibLearner(algorithm, of, hyperparameters, seed, steps)
-    learner.algorithm.restore_from_path(file.absolute())
-    return learner
+    @classmethod
+    def load(cls, file: Path, *arguments: Any) -> Self:
+        """Return the learner of the checkpoint ``file``; ``arguments`` are the constructor's."""
+        learner = cls(*arguments, json.loads((file / "steps.json").read_text(encoding="utf-8")))
+        learner.algorithm.restore_from_path(file.absolute())
+        return learner
 
 
 def _start() -> None:

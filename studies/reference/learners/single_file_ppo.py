@@ -7,7 +7,6 @@ advantages normalised per minibatch, a clipped value loss, gradients clipped by 
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from torch import Tensor, nn
 from torch.distributions import Categorical, Distribution, Normal
 
 from leogym.envs.seeding import mixed
-from studies.reference.learners import pickled
+from studies.reference.learners.pickled import Pickled
 from studies.reference.learners.stable_baselines3 import Normalized
 from studies.reference.learners.tasks import Policy, Task
 
@@ -55,10 +54,10 @@ class Agent(nn.Module):
         return Normal(output, self.log_std.exp().expand_as(output))
 
 
-class PpoLearner:
+class PpoLearner(Pickled):
     """The agent, its optimiser and its environments."""
 
-    def __init__(self, of: Task, hyperparameters: Mapping[str, Any], seed: int) -> None:
+    def __init__(self, algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int) -> None:
         torch.manual_seed(seed)
         np.random.seed(seed)  # noqa: NPY002
         self._h = h = {
@@ -178,17 +177,3 @@ class PpoLearner:
             return output.argmax(-1) if self._discrete else output
 
         return act
-
-    def save(self, file: Path) -> None:
-        """Write agent, environments and generators."""
-        pickled.save(self, file)
-
-
-def make(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int) -> PpoLearner:
-    """Return an untrained learner."""
-    return PpoLearner(of, hyperparameters, seed)
-
-
-def load(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int, file: Path) -> PpoLearner:
-    """Return the learner of ``file``."""
-    return pickled.load(file)

@@ -6,7 +6,6 @@ Gaussian, a temperature that is tuned to an entropy of minus the number of actio
 
 import copy
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from leogym.envs.seeding import mixed
-from studies.reference.learners import pickled
+from studies.reference.learners.pickled import Pickled
 from studies.reference.learners.tasks import Policy, Task
 
 LOG_STD = (-5.0, 2.0)
@@ -53,10 +52,10 @@ class Replay:
         return [torch.from_numpy(array[places]) for array in self._arrays]
 
 
-class SacLearner:
+class SacLearner(Pickled):
     """The networks, their optimisers, the replay buffer and the environments."""
 
-    def __init__(self, of: Task, hyperparameters: Mapping[str, Any], seed: int) -> None:
+    def __init__(self, algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int) -> None:
         torch.manual_seed(seed)
         self._h = h = {
             "n_envs": 1,
@@ -164,17 +163,3 @@ class SacLearner:
                 return torch.tanh(self._actor(torch.from_numpy(observations))[:, :1]).numpy()
 
         return act
-
-    def save(self, file: Path) -> None:
-        """Write networks, replay buffer, environments and generators."""
-        pickled.save(self, file)
-
-
-def make(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int) -> SacLearner:
-    """Return an untrained learner."""
-    return SacLearner(of, hyperparameters, seed)
-
-
-def load(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int, file: Path) -> SacLearner:
-    """Return the learner of ``file``."""
-    return pickled.load(file)

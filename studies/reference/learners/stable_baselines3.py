@@ -1,7 +1,6 @@
 """Algorithms of Stable-Baselines3 and sb3-contrib, with hyperparameters as in rl_zoo3's files."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.vec_env import VecNormalize
 
 from leogym.envs.seeding import mixed
-from studies.reference.learners import pickled
+from studies.reference.learners.pickled import Pickled, WholeInPickles
 from studies.reference.learners.tasks import Policy, Task
 
 CLASSES: dict[str, type[BaseAlgorithm]] = {
@@ -28,20 +27,11 @@ DISCRETE = ("ppo", "recurrent_ppo")
 """Algorithms that take discrete actions."""
 
 
-class Normalized(VecNormalize):
+class Normalized(WholeInPickles, VecNormalize):
     """``VecNormalize`` whose pickle includes its environment and running returns."""
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes that can be pickled."""
-        return {name: value for name, value in self.__dict__.items() if name != "class_attributes"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over the attributes of a pickled environment."""
-        self.__dict__.update(state)  # pyright: ignore
-        self.class_attributes = {}
-
-
-class Sb3Learner:
+class Sb3Learner(Pickled):
     """One model and its environment."""
 
     def __init__(self, algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int) -> None:
@@ -85,15 +75,3 @@ class Sb3Learner:
             return actions
 
         return act
-
-    def save(self, file: Path) -> None:
-        """Write model, environments and generators."""
-        pickled.save(self, file)
-
-
-make = Sb3Learner
-
-
-def load(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int, file: Path) -> Sb3Learner:
-    """Return the learner of ``file``."""
-    return pickled.load(file)

@@ -17,6 +17,7 @@ from leogym.envs.parallel import PAIR_ID
 from leogym.envs.sb3 import LeoVecEnv
 from leogym.envs.simulation import Simulations
 from leogym.registration import PAIR, PAIR_STEPS, PRESETS
+from studies.reference.learners.pickled import WholeInPickles
 from studies.reference.learners.shared_flows import SharedFlowsVecEnv
 
 EPISODES = 32
@@ -94,7 +95,7 @@ def nearest(actions: Rows, count: int) -> NDArray[np.int64]:
     return np.rint((np.clip(actions, -1.0, 1.0) + 1.0) / 2.0 * (count - 1)).astype(np.int64)
 
 
-class NearestAction(VecEnvWrapper):
+class NearestAction(WholeInPickles, VecEnvWrapper):
     """Discrete actions for algorithms with continuous ones: a number selects the nearest level."""
 
     def __init__(self, venv: VecEnv, count: int) -> None:
@@ -114,15 +115,6 @@ class NearestAction(VecEnvWrapper):
     def step_wait(self) -> VecEnvStepReturn:
         """Return the step's results."""
         return self.venv.step_wait()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes that can be pickled."""
-        return {name: value for name, value in self.__dict__.items() if name != "class_attributes"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over the attributes of a pickled environment."""
-        self.__dict__.update(state)  # pyright: ignore
-        self.class_attributes = {}
 
 
 def held_out_returns(
