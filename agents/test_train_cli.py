@@ -7,7 +7,7 @@ import yaml
 from leogym.agents import train_cli
 from leogym.agents.training.settings import TrainSettings
 from leogym.common.errors import InputError
-from tests.support import one_link
+from tests.support import scenarios
 
 TINY = """
 agent: astraea
@@ -34,47 +34,37 @@ def test_an_agent_with_nothing_to_train_says_so(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("words", "message"),
     [
-        (["--agent", "moon", "--steps", 1], "--agent: moon: .*astraea, aurora, .*orca"),
-        (["--agent", "astraea"], "--steps or --minutes: give one"),
-        (["--agent", "astraea", "--steps", 1, "--set", "foo=1"], r"^--set: foo: unknown key \("),
-        (["--agent", "astraea", "--steps", 1, "--set", "gamma=high"], "^--set: gamma: "),
-        (["--agent", "astraea", "--steps", 0], "steps: must be a whole number from 1 to"),
-        (["--agent", "astrea", "--steps", 1], "--agent: astrea: .*nearest: astraea"),
+        ("moon --steps 1", "--agent: moon: .*astraea, aurora, .*orca"),
+        ("astraea", "--steps or --minutes: give one"),
+        ("astraea --steps 1 --set foo=1", r"^--set: foo: unknown key \("),
+        ("astraea --steps 1 --set gamma=high", "^--set: gamma: "),
+        ("astraea --steps 0", "steps: must be a whole number from 1 to"),
+        ("astrea --steps 1", "--agent: astrea: .*nearest: astraea"),
+        ("astraea --steps 1 --workers 100000", "--workers: 100000: this machine can run"),
+        ("ppo --steps 1 --workers 10000", "--workers: 10000: this machine can run"),
         (
-            ["--agent", "astraea", "--steps", 1, "--workers", 100_000],
-            "--workers: 100000: this machine can run",
+            "ppo --steps 1 --engine rllib --workers 10000",
+            "Ray gives each process a processor: there are ",
         ),
-        (["--agent", "ppo", "--steps", 1, "--workers", 10_000], "--workers: 10000: this machine can run"),
-        (
-            ["--agent", "ppo", "--steps", 1, "--engine", "rllib", "--workers", 10_000],
-            "--workers: 10000: Ray gives each process a processor: there are ",
-        ),
-        (["--agent", "astraea", "--minutes", "nan"], "minutes: "),
-        (["--agent", "astraea", "--steps", 1, "--seed", -1], "seed: "),
-        (
-            ["--agent", "astraea", "--steps", 1, "--engine", "sb3"],
-            "--engine: sb3: .* trained by native",
-        ),
-        (["--agent", "astraea", "--steps", 1, "--engine", "tf"], "engine: .*'native', 'sb3' or 'rllib'"),
-        (["--agent", "astraea", "--steps", 1, "--backend", "lab"], "--backend: lab: .*simulator"),
-        (
-            ["--agent", "astraea", "--steps", 1, "--set", "spec=moon"],
-            'spec: no .* named "moon" .*astraea, orca',
-        ),
-        (["--agent", "astraea", "--steps", 1, "--set", "reward=none"], 'reward: no .* named "none" '),
-        (["--agent", "astraea", "--steps", 1, "--config", "missing.yaml"], "^missing.yaml: cannot be read"),
-        (["--agent", "ppo", "--steps", 1, "--config", "CONFIG"], "tiny.yaml: agent: is 'astraea'"),
-        (["--agent", "astraea", "--steps", 1, "--resume"], "run/config.yaml: no run to resume"),
+        ("astraea --minutes nan", "minutes: "),
+        ("astraea --steps 1 --seed -1", "seed: "),
+        ("astraea --steps 1 --engine sb3", "--engine: sb3: .* trained by native"),
+        ("astraea --steps 1 --engine tf", "engine: .*'native', 'sb3' or 'rllib'"),
+        ("astraea --steps 1 --backend lab", "--backend: lab: .*simulator"),
+        ("astraea --steps 1 --set spec=moon", 'spec: no .* named "moon" .*astraea, orca'),
+        ("astraea --steps 1 --set reward=none", 'reward: no .* named "none" '),
+        ("astraea --steps 1 --config missing.yaml", "^missing.yaml: cannot be read"),
+        ("ppo --steps 1 --config CONFIG", "tiny.yaml: agent: is 'astraea'"),
+        ("astraea --steps 1 --resume", "run/config.yaml: no run to resume"),
     ],
 )
-def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, config, arguments, message):
-    given = [config if argument == "CONFIG" else argument for argument in arguments]
-    if "--config" not in given and given[1] == "astraea" and "--resume" not in given:
-        given += ["--config", config]
+def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, config, words, message):
+    if words.startswith("astraea") and "--config" not in words and "--resume" not in words:
+        words += " --config CONFIG"
     with pytest.raises(InputError, match=message) as caught:
-        run(tmp_path, *given)
+        run(tmp_path, "--agent", *words.replace("CONFIG", str(config)).split())
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
 
@@ -102,12 +92,7 @@ def test_flags_win_over_assignments_and_assignments_over_the_file(tmp_path, conf
         "--set", "scenarios.loss=0.01", "--seed", 7, "--steps", 10,
     )  # fmt: skip
     written = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
-    assert {key: written[key] for key in ("seed", "tau", "gamma", "steps")} == {
-        "seed": 7,
-        "tau": 0.2,
-        "gamma": 0.5,
-        "steps": 10,
-    }
+    assert [written[key] for key in ("seed", "tau", "gamma", "steps")] == [7, 0.2, 0.5, 10]
     assert written["scenarios"]["loss"] == 0.01
 
 
@@ -145,15 +130,17 @@ def test_an_agent_without_a_policy_cannot_be_evaluated_and_says_so_before_it_tra
     assert not (tmp_path / "run").exists()
 
 
+def fresh(agent, *flags):
+    options = train_cli.parser().parse_args(["--agent", agent, *flags])
+    return train_cli.fresh(train_cli.registry.get(agent), options)
+
+
 def test_every_shipped_configuration_is_valid():
-    shipped = sorted(train_cli.CONFIGS.glob("*.yaml"))
-    assert {"astraea", "astraea-published", "astraea-real", "aurora", "orca", "ppo"} <= {
-        path.stem for path in shipped
-    }
-    for path in shipped:
-        agent = path.stem.partition("-")[0]
-        flags = train_cli.parser().parse_args(["--agent", agent, "--config", str(path)])
-        settings = train_cli.fresh(train_cli.registry.get(agent), flags)
+    shipped = {path.stem: path for path in sorted(train_cli.CONFIGS.glob("*.yaml"))}
+    assert {"astraea", "astraea-published", "astraea-real", "aurora", "orca", "ppo"} <= shipped.keys()
+    for name, path in shipped.items():
+        agent = name.partition("-")[0]
+        settings = fresh(agent, "--config", str(path))
         assert settings.agent == agent
         assert settings.steps or settings.minutes
 
@@ -169,8 +156,7 @@ def test_a_run_says_first_how_long_it_takes_where_that_was_measured():
 
 
 def test_astraea_as_typed_says_how_long_it_takes():
-    flags = train_cli.parser().parse_args(["--agent", "astraea"])
-    settings = train_cli.fresh(train_cli.registry.get("astraea"), flags)
+    settings = fresh("astraea")
     assert settings.steps is not None
     assert settings.steps_per_minute is not None
     assert settings.useful_steps is not None
@@ -179,9 +165,7 @@ def test_astraea_as_typed_says_how_long_it_takes():
 
 
 def test_the_published_configuration_is_the_defaults():
-    published = str(train_cli.CONFIGS / "astraea-published.yaml")
-    flags = train_cli.parser().parse_args(["--agent", "astraea", "--config", published])
-    settings = train_cli.fresh(train_cli.registry.get("astraea"), flags)
+    settings = fresh("astraea", "--config", str(train_cli.CONFIGS / "astraea-published.yaml"))
     # Evaluation does not change training.
     assert settings.model_dump(exclude_defaults=True).keys() - {"held_out_episodes"} <= {"agent", "steps"}
     assert settings.held_out_episodes
@@ -207,8 +191,7 @@ def settings_of(*arguments):
 
 
 def told_of(capsys, *arguments):
-    flags = train_cli.parser().parse_args(["--agent", "ppo", "--engine", "sb3", *arguments])
-    train_cli.fresh(train_cli.registry.get("ppo"), flags)
+    fresh("ppo", "--engine", "sb3", *arguments)
     return capsys.readouterr().err.splitlines()
 
 
@@ -272,7 +255,7 @@ def test_an_algorithm_that_there_is_not_is_answered_with_those_that_there_are(tm
 
 @pytest.mark.parametrize("name", ["static-100-cubic", "leo-single", "FILE"])
 def test_training_takes_the_scenarios_that_evaluation_takes(tmp_path, config, name):
-    given = one_link.written(tmp_path) if name == "FILE" else name
+    given = scenarios.written(tmp_path) if name == "FILE" else name
     words = ["--agent", "astraea", "--config", config, "--steps", 20, "--set", f"scenarios={given}"]
     assert run(tmp_path, *words) == 0
     assert yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())["scenarios"]["names"] == [given]

@@ -241,9 +241,8 @@ def test_a_run_that_is_stopped_has_a_checkpoint_and_one_that_cannot_be_read_is_o
     run = RunFolder.open(tmp_path / "run", {})
     assert (run.policy / "policy.onnx").exists()
     (run.latest_checkpoint() / "learner.pt").write_bytes(b"not a checkpoint")
-    digests.write(
-        run.latest_checkpoint(), digests.read(run.latest_checkpoint())
-    )  # as if it had been written so
+    # As if it had been written so.
+    digests.write(run.latest_checkpoint(), digests.read(run.latest_checkpoint()))
     with pytest.raises(InputError, match=r"learner\.pt: cannot be read: ") as caught:
         trained("ppo", tmp_path / "run", 64, resume=True)
     assert "\n" not in str(caught.value)
@@ -292,15 +291,21 @@ def test_the_environment_of_one_agent_has_one_learner_whatever_the_ranges():
     assert observation.shape == (50,)
 
 
+@pytest.fixture
+def no_ray(monkeypatch):
+    """Forget a cluster that other tests of this process have joined."""
+    monkeypatch.setattr(joining, "_joined", None)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+
+
 def ppo(address: str) -> PpoSettings:
     return PpoSettings.model_validate({**TINY, "engine": "rllib", "steps": 1, "ray_address": address})
 
 
+@pytest.mark.usefixtures("no_ray")
 @pytest.mark.parametrize("listens", [False, True])
 def test_a_cluster_that_does_not_answer_is_bad_input(listens, tmp_path, monkeypatch):
     monkeypatch.setattr(head, "REPLY_TIMEOUT_S", 0.5)
-    monkeypatch.setattr(joining, "_joined", None)
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         if listens:
@@ -312,23 +317,19 @@ def test_a_cluster_that_does_not_answer_is_bad_input(listens, tmp_path, monkeypa
             online.train(settings, run)
 
 
-def test_an_address_without_a_host_or_port_is_bad_input(monkeypatch):
-    monkeypatch.setattr(joining, "_joined", None)
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+@pytest.mark.usefixtures("no_ray")
+def test_an_address_without_a_host_or_port_is_bad_input():
     for address in (":6379", "localhost:99999"):
-        with (
-            pytest.raises(InputError, match=f"^--ray: {address}: must be HOST:PORT"),
-            ray_cluster.running(address, resume=""),
-        ):
+        refused = pytest.raises(InputError, match=f"^--ray: {address}: must be HOST:PORT")
+        with refused, ray_cluster.running(address, resume=""):
             pass
 
 
+@pytest.mark.usefixtures("no_ray")
 def test_a_ray_that_does_not_start_gets_a_line_that_says_what_to_do(monkeypatch):
     def late(*arguments, **options):
         raise Exception("The current node timed out during startup.\nGCS has become overloaded.")
 
-    monkeypatch.setattr(joining, "_joined", None)
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "shutdown", lambda: None)
     monkeypatch.setattr(ray, "init", late)
     with pytest.raises(InputError) as told, ray_cluster.running(None, resume=""):

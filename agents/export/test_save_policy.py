@@ -33,6 +33,16 @@ def observations(dim=50, seed=1):
     return np.random.default_rng(seed).uniform(0, 2, (ROWS, dim)).astype(np.float32)
 
 
+def saved(*arguments, **options):
+    """Save a policy as `save_policy` does, and load it."""
+    return leosim.Policy.load(str(save_policy(*arguments, **options)))
+
+
+def outputs(module, seen):
+    with torch.no_grad():
+        return module(torch.as_tensor(seen))
+
+
 def close(actions, expected):
     np.testing.assert_allclose(actions, np.asarray(expected).reshape(actions.shape), atol=1e-5)
 
@@ -55,7 +65,7 @@ def perturb(module, scale=0.1):
 def test_a_model_of_stable_baselines3_keeps_its_actions(algorithm, tmp_path):
     model = algorithm("MlpPolicy", LeoVecEnv(1, scenario=SHORT), seed=1, device="cpu")
     perturb(model.policy)
-    policy = leosim.Policy.load(str(save_policy(model, tmp_path / "policy")))
+    policy = saved(model, tmp_path / "policy")
     assert (policy.spec, policy.interval_ms) == ("astraea", 30.0)
     seen = observations()
     actions = policy.act(seen)
@@ -67,7 +77,7 @@ def test_statistics_of_vec_normalize_are_part_of_the_policy(tmp_path):
     env = VecNormalize(LeoVecEnv(2, scenario=SHORT, interval_ms=20.0), clip_obs=3.0)
     model = PPO("MlpPolicy", env, n_steps=32, batch_size=32, n_epochs=1, seed=1, device="cpu").learn(128)
     perturb(model.policy)
-    policy = leosim.Policy.load(str(save_policy(model, tmp_path)))
+    policy = saved(model, tmp_path)
     assert policy.interval_ms == 20.0
     close(policy.act(observations()), predicted(model, observations()))
     plain = PPO("MlpPolicy", LeoVecEnv(1, scenario=SHORT), device="cpu")
@@ -78,7 +88,7 @@ def test_statistics_of_vec_normalize_are_part_of_the_policy(tmp_path):
 def test_a_recurrent_model_keeps_its_memory(tmp_path):
     model = RecurrentPPO("MlpLstmPolicy", LeoVecEnv(1, scenario=SHORT), seed=1, device="cpu")
     perturb(model.policy)
-    policy = leosim.Policy.load(str(save_policy(model, tmp_path)))
+    policy = saved(model, tmp_path)
     memories = np.zeros((ROWS, policy.memory_dim), np.float32)
     state = None
     for step in range(4):
@@ -94,7 +104,7 @@ def test_discrete_actions_become_their_levels(algorithm, tmp_path):
     env = DummyVecEnv([lambda: FlowEnv(scenario=SHORT, actions=11)])
     model = algorithm("MlpPolicy", env, seed=1, device="cpu")
     perturb(model.policy, 0.5)
-    actions = leosim.Policy.load(str(save_policy(model, tmp_path))).act(observations())
+    actions = saved(model, tmp_path).act(observations())
     close(actions, np.linspace(-1, 1, 11)[predicted(model, observations())])
     assert len(np.unique(actions)) > 1
 
@@ -141,21 +151,19 @@ def test_a_cleanrl_agent_keeps_the_statistics_and_clips_of_its_wrappers(tmp_path
     for _ in range(60):
         envs.step(envs.action_space.sample())
     agent = PpoAgent()
-    policy = leosim.Policy.load(str(save_policy(agent, tmp_path, envs)))
+    policy = saved(agent, tmp_path, envs)
     normal = envs.envs[0].env.env.env
     assert isinstance(normal, wrappers.NormalizeObservation)
     seen = (observations() - normal.obs_rms.mean) / np.sqrt(normal.obs_rms.var + normal.epsilon)
-    with torch.no_grad():
-        expected = agent.actor_mean(torch.as_tensor(np.clip(seen, -2, 2), dtype=torch.float32))
+    expected = outputs(agent.actor_mean, np.clip(seen, -2, 2).astype(np.float32))
     close(policy.act(observations()), expected.clamp(-1, 1))
 
 
 def test_a_cleanrl_actor_squashes_its_mean(tmp_path):
     actor = SacActor()
-    policy = leosim.Policy.load(str(save_policy(actor, tmp_path, FlowEnv(scenario=SHORT))))
-    with torch.no_grad():
-        mean = torch.tanh(actor(torch.as_tensor(observations()))[0]) * 0.8 + 0.1
-    close(policy.act(observations()), mean)
+    policy = saved(actor, tmp_path, FlowEnv(scenario=SHORT))
+    mean = torch.tanh(outputs(actor, observations())[0])
+    close(policy.act(observations()), mean * 0.8 + 0.1)
 
 
 def test_a_module_of_rllib_keeps_its_actions(tmp_path):
@@ -171,7 +179,7 @@ def test_a_module_of_rllib_keeps_its_actions(tmp_path):
             catalog_class=_catalog(),
         )
         perturb(module)
-        policy = leosim.Policy.load(str(save_policy(module, tmp_path, env)))
+        policy = saved(module, tmp_path, env)
         memories = np.zeros((ROWS, policy.memory_dim), np.float32)
         state = {name: torch.zeros(ROWS, 1, 8) for name in module.get_initial_state() or {}}
         for step in range(3):
@@ -182,7 +190,7 @@ def test_a_module_of_rllib_keeps_its_actions(tmp_path):
             inputs, state = out["action_dist_inputs"].reshape(ROWS, 2), out.get("state_out", {})
             close(policy.act(seen.numpy(), memories), inputs[:, :1].clamp(-1, 1))
     module.save_to_path(str(tmp_path / "checkpoint"))
-    restored = leosim.Policy.load(str(save_policy(tmp_path / "checkpoint", tmp_path / "again", env)))
+    restored = saved(tmp_path / "checkpoint", tmp_path / "again", env)
     close(restored.act(observations()), policy.act(observations()))
 
 
@@ -206,17 +214,15 @@ class Cell(nn.Module):
 
 def test_a_plain_module_needs_only_specification_and_interval(tmp_path):
     network = nn.Sequential(nn.Linear(50, 8), nn.GELU(), nn.Linear(8, 1))
-    policy = leosim.Policy.load(str(save_policy(network, tmp_path, agent="astraea", interval_ms=40)))
-    with torch.no_grad():
-        close(policy.act(observations()), network(torch.as_tensor(observations())).clamp(-1, 1))
+    policy = saved(network, tmp_path, agent="astraea", interval_ms=40)
+    close(policy.act(observations()), outputs(network, observations()).clamp(-1, 1))
     assert "provenance" not in json.loads((tmp_path / "policy.json").read_text())
     assert "No provenance given." in schemes.about("mine", schemes.load_policy(tmp_path))
 
 
 def test_a_recurrent_module_names_its_states(tmp_path):
     cell = Cell()
-    folder = save_policy(cell, tmp_path, FlowEnv(scenario=SHORT), states={"hidden": (1, 6)})
-    policy = leosim.Policy.load(str(folder))
+    policy = saved(cell, tmp_path, FlowEnv(scenario=SHORT), states={"hidden": (1, 6)})
     memories, hidden = np.zeros((ROWS, 6), np.float32), torch.zeros(ROWS, 6)
     for step in range(3):
         seen = observations(seed=step)
@@ -228,23 +234,19 @@ def test_a_recurrent_module_names_its_states(tmp_path):
 def test_normalised_observations_are_part_of_the_policy(tmp_path):
     network = nn.Linear(50, 1)
     env = FlowEnv(scenario=SHORT, normalize_observations=True)
-    policy = leosim.Policy.load(str(save_policy(network, tmp_path, env)))
+    policy = saved(network, tmp_path, env)
     seen = observations()
-    with torch.no_grad():
-        expected = network(torch.as_tensor(seen / (1 + np.abs(seen)))).clamp(-1, 1)
-    close(policy.act(seen), expected)
+    close(policy.act(seen), outputs(network, seen / (1 + np.abs(seen))).clamp(-1, 1))
     plain, _ = FlowEnv(scenario=SHORT).reset(seed=3)
     scaled, _ = env.reset(seed=3)
-    with torch.no_grad():
-        close(policy.act(plain[None]), network(torch.as_tensor(scaled[None])).clamp(-1, 1))
+    close(policy.act(plain[None]), outputs(network, scaled[None]).clamp(-1, 1))
 
 
 def test_rescaled_actions_and_observations_are_part_of_the_policy(tmp_path):
     env = wrappers.RescaleAction(FlowEnv(scenario=SHORT), np.float32(-0.5), np.float32(1.5))
     network = nn.Linear(50, 1)
-    policy = leosim.Policy.load(str(save_policy(network, tmp_path, env)))
-    with torch.no_grad():
-        close(policy.act(observations()), (network(torch.as_tensor(observations())) - 0.5).clamp(-1, 1))
+    policy = saved(network, tmp_path, env)
+    close(policy.act(observations()), (outputs(network, observations()) - 0.5).clamp(-1, 1))
 
 
 def test_what_cannot_be_exported_is_named_and_nothing_is_written(tmp_path):
@@ -324,7 +326,6 @@ def test_the_recipes_of_stable_baselines3_themselves_make_policies(tmp_path):
             (tmp_path / "policy.onnx").write_bytes(content)
             described = {"agent": "astraea", "observation_dim": 50, "action_dim": 1, "interval_ms": 30}
             (tmp_path / "policy.json").write_text(json.dumps(described))
-            with torch.no_grad():
-                out = module(torch.as_tensor(observations()))
+            out = outputs(module, observations())
             expected = out[0] if isinstance(out, tuple) else out
             close(leosim.Policy.load(str(tmp_path)).act(observations()), expected)

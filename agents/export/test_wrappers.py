@@ -26,28 +26,8 @@ from leogym.envs.parallel import FlowsParallelEnv, parallel_env
 from leogym.envs.rllib import MultiFlowEnv
 from leogym.envs.sb3 import LeoVecEnv
 from leogym.envs.stepped_batch import SteppedBatch
-from tests.support.custom_wrappers import (
-    HALF,
-    TENTH,
-    Averaged,
-    Cautious,
-    Centred,
-    Choosy,
-    Doubled,
-    Echo,
-    HalfOf,
-    Halved,
-    Locked,
-    Mixed,
-    Noise,
-    NotAtReset,
-    Root,
-    Shaped,
-    Squared,
-    StepOnly,
-    TenthOf,
-    Twice,
-)
+from tests.support import custom_wrappers as own
+from tests.support.custom_wrappers import HALF, TENTH, Doubled, HalfOf, Halved, StepOnly, TenthOf
 
 SHORT = {
     "duration_s": 0.5,
@@ -237,23 +217,12 @@ def test_every_wrapper_of_gymnasium_and_stable_baselines3_is_in_the_policy_or_re
 @pytest.mark.parametrize(
     ("make", "kind", "expected"),
     [
-        (flow, StepOnly, "exported"),
-        (flow, NotAtReset, "refused"),
-        (flow, Shaped, "exported"),
-        (flow, Halved, "exported"),
-        (flow, Squared, "refused"),
-        (flow, Twice, "refused"),
-        (flow, Averaged, "refused"),
-        (flow, Cautious, "refused"),
-        (flow, Echo, "refused"),
-        (flow, Root, "refused"),
-        (flow, Mixed, "refused"),
-        (flow, Noise, "refused"),
-        (flow, Locked, "refused"),
-        (flow, Choosy, "refused"),
-        (sb3, TenthOf, "exported"),
-        (sb3, HalfOf, "exported"),
-        (batch, Centred, "refused"),
+        *((flow, kind, "exported") for kind in (StepOnly, own.Shaped, Halved)),
+        *((flow, kind, "refused") for kind in (own.NotAtReset, own.Squared, own.Twice, own.Averaged)),
+        *((flow, kind, "refused") for kind in (own.Cautious, own.Echo, own.Root, own.Mixed)),
+        *((flow, kind, "refused") for kind in (own.Noise, own.Locked, own.Choosy)),
+        *((sb3, kind, "exported") for kind in (TenthOf, HalfOf)),
+        (batch, own.Centred, "refused"),
         (batch, Doubled, "exported"),
     ],
     ids=lambda value: getattr(value, "__name__", value),
