@@ -13,7 +13,7 @@ from leogym.agents import train_cli
 from leogym.agents.judging import held_out
 from leogym.agents.training import registry
 from leogym.evaluation import cli
-from tests.support import one_link
+from tests.support import scenarios
 
 DOCUMENTED = Path(agents.__file__).resolve().parents[1] / "docs" / "new-agent"
 
@@ -56,7 +56,7 @@ def test_one_folder_and_one_yaml_are_all_that_an_agent_takes(tmp_path):
     assert held_out(run, 4)["normalized_goodput"] > 0
 
     evaluated = ["--schemes", f"cubic,hillclimb={run / 'policy'}", "--repeats", "1", "--jobs", "1"]
-    assert cli.run([one_link.written(tmp_path), *evaluated, "--out", str(tmp_path / "report")]) == 0
+    assert cli.run([scenarios.written(tmp_path), *evaluated, "--out", str(tmp_path / "report")]) == 0
     with (tmp_path / "report" / "summary.csv").open(newline="") as file:
         schemes = {row["scheme"] for row in csv.DictReader(file)}
     assert schemes == {"cubic", "hillclimb"}

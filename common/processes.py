@@ -1,7 +1,5 @@
 """Child processes: a pool that ends with this process, and the list of all descendants."""
 
-from __future__ import annotations
-
 import ctypes
 import multiprocessing
 import os

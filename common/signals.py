@@ -5,8 +5,6 @@ thread that the system wakes at each signal ends the process and its descendants
 longer than its grace time, and at the second signal.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import signal

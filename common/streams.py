@@ -1,7 +1,5 @@
 """Standard streams as a shell or a service leaves them: closed, full, or unable to encode a character."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import os

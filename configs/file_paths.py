@@ -1,7 +1,5 @@
 """Read YAML files that name other files by paths relative to their own folder."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The queue in front of a link: discipline, size and knobs, with tc(8)'s names."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import model_validator

@@ -4,8 +4,6 @@ This module and `configs.queue` declare each field with its default and range. `
 writes the core's structs and the reference from them.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 

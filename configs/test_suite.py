@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from leogym.common.errors import InputError
-from leogym.configs import suite
+from leogym.configs import suite, suite_table
 
 LINK = {"rate_mbps": 10, "delay_ms": 5}
 MINIMAL: dict[str, Any] = {
@@ -224,3 +224,10 @@ def test_a_scheme_may_belong_to_a_part_of_the_grid() -> None:
     ):
         with pytest.raises(InputError, match=rule):
             suite.parse({**data, "only": only}, "s")
+
+
+DOCS = Path(__file__).resolve().parents[1] / "docs/suites.md"
+
+
+def test_the_docs_have_the_table_of_the_shipped_suites() -> None:
+    assert DOCS.read_text() == suite_table.page(), "python -m configs.suite_table docs/suites.md"

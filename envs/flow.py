@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from leogym.common.errors import InputError
 from leogym.envs.actions import action_space, levels
-from leogym.envs.autoreset import parse_limit, parse_mask, parse_mode
 from leogym.envs.frames import FPS, MODES, with_frame_rate
-from leogym.envs.options import scenario_option, scenario_options
+from leogym.envs.options import parse_limit, parse_mask, parse_mode, scenario_option, scenario_options
 from leogym.envs.reports import FIELDS, ReportReader
 from leogym.envs.scenarios import ScenarioLike
 from leogym.envs.seeding import Rank, rank_of, rank_of_caller, seed_of_rank

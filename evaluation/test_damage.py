@@ -17,7 +17,7 @@ from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import page
 from leogym.traces.path import cache, shared, synth
 from tests.damage import damaged, damages
-from tests.support import one_link, tiny_benchmark
+from tests.support import scenarios, tiny_benchmark
 
 RECORDED = ("run.json", "runs.parquet", "series/")
 """What a report is made of; it writes all other files anew."""
@@ -26,7 +26,7 @@ RECORDED = ("run.json", "runs.parquet", "series/")
 @pytest.fixture(scope="module")
 def arguments(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("evaluation")
-    suite = one_link.written(folder, one_link.suite("one", repeats=1), "one")
+    suite = scenarios.written(folder, scenarios.suite("one", repeats=1), "one")
     words = ["--schemes", "cubic,reno", "--out", str(folder / "out"), "--cache", "none"]
     return [suite, *words]
 

@@ -5,12 +5,12 @@ import pytest
 
 from leogym.common.errors import InputError
 from leogym.evaluation import cli
-from tests.support import one_link
+from tests.support import scenarios
 
 
 @pytest.mark.parametrize("left_bytes", [8_192, 24_576, 45_056], ids=["series", "parquet", "report"])
 def test_a_disk_that_fills_up_is_one_line_and_a_resume_goes_on(small_disk, tmp_path, left_bytes):
-    suite = one_link.written(tmp_path, one_link.suite("small").replace("duration_s: 1", "duration_s: 2"))
+    suite = scenarios.written(tmp_path, scenarios.suite("small").replace("duration_s: 1", "duration_s: 2"))
     out, filler = small_disk / "out", small_disk / "filler"
     arguments = [suite, "--schemes", "reno", "--out", str(out)]
     cli.run([*arguments, "--repeats", "1"])

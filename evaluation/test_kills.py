@@ -18,7 +18,7 @@ from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.report import page, summary_table
 from leogym.results import provenance
 from tests.kills import contents, differences, in_child, stopped_at, without_keys, writes
-from tests.support import one_link, tiny_benchmark
+from tests.support import scenarios, tiny_benchmark
 
 ROOT = Path(__file__).resolve().parents[1]
 KILLS, INTERRUPTS = {"evaluation": 0, "leobench": 0}, {"evaluation": 3, "leobench": 1}
@@ -73,7 +73,7 @@ def main(what: str, folder: Path) -> None:
     page.render = render  # type: ignore[assignment]
     page.Prepared.of = lambda results: None  # type: ignore[assignment,method-assign]
     if what == "evaluation":
-        one_link.written(folder, one_link.suite("one", repeats=2), "one")
+        scenarios.written(folder, scenarios.suite("one", repeats=2), "one")
         words = [str(folder / "one.yaml"), "--schemes", "cubic", "--cache", "none", "--resume"]
     else:
         version.FOLDER = folder / "versions"

@@ -8,14 +8,14 @@ import pytest
 
 from leogym.evaluation import cli
 from leogym.kernel_bridge.lab import image, links, served_in_guest
-from tests.support import one_link
+from tests.support import scenarios
 
 LACK = links.missing() or served_in_guest.missing(image.latest())
 POLICY = Path(__file__).resolve().parents[1] / "core/control/tests/fixtures/perceptron"
 
 
 def _rows(folder: Path, *more: str) -> pl.DataFrame:
-    line = [one_link.written(folder), "--backend", "lab", "--repeats", "1", "--out", str(folder / "out")]
+    line = [scenarios.written(folder), "--backend", "lab", "--repeats", "1", "--out", str(folder / "out")]
     assert cli.run([*line, *more]) == 0
     return pl.read_parquet(folder / "out/runs.parquet").sort("scheme")
 

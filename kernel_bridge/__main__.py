@@ -4,8 +4,7 @@ import sys
 
 from leogym.common.command_line import OneLineParser
 from leogym.common.errors import reports_input_errors
-from leogym.kernel_bridge.check import check
-from leogym.kernel_bridge.clean import clean
+from leogym.kernel_bridge.check import check, clean
 from leogym.kernel_bridge.lab import lab_command
 from leogym.kernel_bridge.tunnel import tunnel_command
 

@@ -1,11 +1,13 @@
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from leogym.kernel_bridge import check, tunnel
+from leogym.kernel_bridge.check import clean, leftovers
 from leogym.kernel_bridge.lab import links as lab
 from leogym.kernel_bridge.runner.backends import BACKENDS
 from leogym.kernel_bridge.shell import leo
@@ -44,3 +46,25 @@ def test_the_check_tells_each_backend_once(monkeypatch: pytest.MonkeyPatch) -> N
     for name in ("backend mahimahi", "backend kernel", "backend lab", "tunnel", "leo-bridge"):
         [line] = [line for line in lines if line.startswith(f"{name}: ")]
         assert line.count(f"{name.removeprefix('backend ')}: ") == 1
+
+
+def test_only_folders_of_processes_that_are_gone_are_removed(tmp_path):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    left_folders = [
+        tmp_path / f"leogym-mahimahi-{ended.pid}-abc_1",
+        tmp_path / f"leogym-run-kernel-{ended.pid}-xyz",
+    ]
+    other_folders = [
+        tmp_path / f"leogym-mahimahi-{os.getpid()}-abc",
+        tmp_path / f"leogym-other-{ended.pid}-abc",
+        tmp_path / "leogym-mahimahi-abc",
+    ]
+    for folder in (*left_folders, *other_folders):
+        (folder / "work").mkdir(parents=True)
+    link = tmp_path / f"leogym-mahimahi-{ended.pid}-link"
+    link.symlink_to(other_folders[0])
+    lines = list(clean(tmp_path))
+    assert lines == [f"removed {folder}, the folder of a run that was killed" for folder in left_folders]
+    assert sorted(tmp_path.iterdir()) == sorted([*other_folders, link])
+    assert list(leftovers(tmp_path)) == []

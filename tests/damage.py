@@ -4,8 +4,6 @@ A file is deleted, or one bit of its first, middle or last byte is flipped. `dam
 afterwards and removes files that a command wrote to it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

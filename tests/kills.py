@@ -6,8 +6,6 @@ changes a file system, also in C++ and Rust. `stopped_at` kills the program inst
 copies the folder before each write: the copy has the files that a kill at that write would leave.
 """
 
-from __future__ import annotations
-
 import csv
 import ctypes
 import io

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from leogym.agents.astraea.actor_export import export
+from leogym.agents.astraea.actor_critic import NEGATIVE_SLOPE, Actor
 from leogym.agents.astraea.exploration import Exploration
 from leogym.agents.astraea.meters import Meters
 from leogym.agents.astraea.n_step import Returns, Step
@@ -18,8 +18,9 @@ from leogym.agents.astraea.replay import ReplayBuffer
 from leogym.agents.astraea.rounds import Rounds
 from leogym.agents.astraea.settings import AstraeaSettings
 from leogym.agents.astraea.td3 import Td3
-from leogym.agents.training import torch_file
+from leogym.agents.training import policy_folder, torch_file
 from leogym.agents.training.episode_batch import Episodes
+from leogym.agents.training.onnx_export import perceptron
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
@@ -254,3 +255,12 @@ def _row(training: Training, reporter: Reporter) -> dict[str, Any]:
         "exploration": training.exploration.probability,
         **training.meters.flush(),
     }
+
+
+def export(actor: Actor, settings: AstraeaSettings, run: RunFolder, steps: int) -> Path:
+    """Write ``actor``, trained for ``steps``, as the run's policy; return the folder."""
+    layers = [(weight.numpy(), bias.numpy()) for weight, bias in actor.folded()]
+    inputs, actions = layers[0][0].shape[1], layers[-1][0].shape[0]
+    description = policy_folder.describe(settings.spec, inputs, actions, settings.interval_ms)
+    name = f"{settings.agent}, {steps} environment steps"
+    return run.write_policy(perceptron(layers, NEGATIVE_SLOPE, name), description, steps)

@@ -1,7 +1,5 @@
 """Search the situations in which a scheme does worst, by an evolution strategy with restarts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -11,8 +11,8 @@ import pytest
 from matplotlib.backend_bases import CloseEvent, FigureManagerBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from leogym.envs.rendering.renderer import Window
 from leogym.envs.rendering.size import HEIGHT, WIDTH
-from leogym.envs.rendering.window import Window
 
 frames: list[np.ndarray] = []
 

@@ -4,8 +4,6 @@
 ``python -m evaluation.leobench.standings docs/leobench/results`` writes it.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """An evaluation's folder read back: the only source of figures and report."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path

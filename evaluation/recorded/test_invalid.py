@@ -7,7 +7,7 @@ from leogym.common.errors import InputError
 from leogym.evaluation import cli
 from leogym.evaluation.runs import backends
 from leogym.results.measurement import Measurement
-from tests.support import one_link
+from tests.support import scenarios
 
 
 class Late(backends.Simulator):
@@ -25,7 +25,7 @@ class Late(backends.Simulator):
 @pytest.fixture
 def arguments(tmp_path, monkeypatch):
     monkeypatch.setitem(backends.BACKENDS, "late", Late)
-    one_link.written(tmp_path)
+    scenarios.written(tmp_path)
     return [str(tmp_path / "scenario.yaml"), "--backend", "late", "--schemes", "cubic,reno", "--repeats", "2"]
 
 

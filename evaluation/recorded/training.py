@@ -1,7 +1,5 @@
 """Training curves of the policies that a user evaluates: rows of the run folder that a policy lies in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -8,7 +8,7 @@ from leogym.evaluation import cli
 from leogym.evaluation.recorded import description, warnings
 from leogym.evaluation.report import summary_table, tables
 from leogym.results.metrics import METRICS
-from tests.support import one_link
+from tests.support import scenarios
 
 HALF = {"mean": 1.0, "ci_low": 0.9, "ci_high": 1.1, "n": 3}
 
@@ -91,7 +91,7 @@ def test_no_column_is_dropped_in_a_terminal_of_any_width(width):
 
 
 def test_schemes_that_are_told_of_nothing_are_warned_of_and_the_report_says_it(tmp_path, capsys):
-    scenario = one_link.written(tmp_path)
+    scenario = scenarios.written(tmp_path)
     out = tmp_path / "out"
     schemes = ["--schemes", "cubic,satcp,leocc"]
     assert cli.run([scenario, *schemes, "--repeats", "1", "--out", str(out)]) == 0

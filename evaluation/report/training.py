@@ -1,7 +1,5 @@
 """The report's section on how the user's policies were trained."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib.ticker

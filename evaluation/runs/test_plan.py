@@ -8,7 +8,7 @@ from leogym.common.errors import InputError
 from leogym.configs import suite as suites
 from leogym.evaluation.runs.plan import Run, draw_offset_s, expand
 from leogym.evaluation.runs.schemes import Contestants, Policy
-from tests.support import one_link
+from tests.support import scenarios
 from tests.support.sample_results import SAMPLE_TRACES, sample_plan
 
 
@@ -32,7 +32,7 @@ def in_turn(folder: Path, duration_s: float, repeats: int) -> list[Run]:
     """Return Cubic's runs of a suite whose repeats follow one another through a path."""
     flows = "flows: [{scheme: $scheme, route: [l]}]"
     scenario = f"{{duration_s: {duration_s}, links: {{l: {{trace: sd-ny-bp}}}}, {flows}}}"
-    path = one_link.written(folder, f"name: turns\ntitle: Turns\nin_turn: true\nscenario: {scenario}\n")
+    path = scenarios.written(folder, f"name: turns\ntitle: Turns\nin_turn: true\nscenario: {scenario}\n")
     return [run for run in plan(suite=path, repeats=repeats) if run.scheme == "cubic"]
 
 
@@ -73,7 +73,7 @@ def test_a_part_of_the_grid_is_all_that_some_of_a_suites_own_schemes_run(tmp_pat
     links = "links: {l: {rate_mbps: 1, delay_ms: $rtt}}, flows: [{scheme: $scheme, route: [l]}]"
     scenario = f"{{name: $rtt ms, duration_s: 1, {links}}}"
     grid = "schemes: [cubic, reno]\nonly: {reno: {rtt: [20]}}\ngrid: {rtt: [10, 20]}"
-    path = one_link.written(tmp_path, f"name: parts\ntitle: Parts\n{grid}\nscenario: {scenario}\n")
+    path = scenarios.written(tmp_path, f"name: parts\ntitle: Parts\n{grid}\nscenario: {scenario}\n")
     own, given = (plan(contestants, path, repeats=1) for contestants in (Contestants(None, {}), CLASSIC))
     told = [[f"{run.scheme} {run.scenario.name}" for run in runs] for runs in (own, given)]
     assert told[0] == ["cubic 10 ms", "cubic 20 ms", "reno 20 ms"]
@@ -121,13 +121,13 @@ def test_policies_of_two_intervals_cannot_share_a_run(tmp_path):
     text = f"duration_s: 1\nlinks: {{l: {{rate_mbps: 1, delay_ms: 1}}}}\nflows: {flows}\n"
     contestants = Contestants(["a", "b"], {"a": policy(20.0), "b": policy(30.0)})
     with pytest.raises(InputError, match=r"must share their interval_ms \(a 20, b 30\)"):
-        plan(contestants, suite=one_link.written(tmp_path, text))
+        plan(contestants, suite=scenarios.written(tmp_path, text))
 
 
 def test_a_file_runs_as_written_first_and_with_drawn_seeds_after(tmp_path):
     flows = "[{scheme: cubic, route: [l]}, {scheme: reno, route: [l]}]"
     text = f"seed: 77\nduration_s: 1\nlinks: {{l: {{trace: sd-ny-bp}}}}\nflows: {flows}\n"
-    first, second = plan(suite=one_link.written(tmp_path, text))
+    first, second = plan(suite=scenarios.written(tmp_path, text))
     assert (first.scenario.seed, first.offset_s, first.scheme) == (77, 0.0, "cubic+reno")
     assert second.scenario.seed != 77
     assert second.offset_s > 0

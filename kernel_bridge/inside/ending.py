@@ -1,7 +1,5 @@
 """Exit statuses, time limits and one-line errors of this package's programs."""
 
-from __future__ import annotations
-
 import signal
 
 EXIT_FAILED = 125  # exit status if the session cannot be set up

@@ -3,8 +3,6 @@
 The host's side is `kernel_bridge.lab.machine`.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -3,8 +3,6 @@
 The host's side is `kernel_bridge.lab.served_in_guest`, which chooses the options and judges the result.
 """
 
-from __future__ import annotations
-
 import subprocess
 
 from leogym.kernel_bridge.bridge.announcer import Announcer

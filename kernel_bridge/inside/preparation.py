@@ -3,8 +3,6 @@
 Mounts, interfaces, routes, iptables rules, sysctls and processes belong to the namespaces and end with them.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

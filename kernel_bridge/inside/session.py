@@ -3,8 +3,6 @@
 Times are in ns; flows' times count from the run's start (see `RunResult`). Paths are absolute.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal, TypedDict
 
 Role = Literal["send", "receive"]

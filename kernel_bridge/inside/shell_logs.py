@@ -1,7 +1,5 @@
 """Read the begin of a shell's trace from its log."""
 
-from __future__ import annotations
-
 import json
 import select
 import time

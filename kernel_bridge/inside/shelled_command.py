@@ -3,8 +3,6 @@
 It runs as root, its children as an ordinary user. The namespaces end with it.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 It carries out a run as `kernel_bridge.inside.scenario` does, with the ends' namespaces as levels 1 and 2.
 """
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import IO

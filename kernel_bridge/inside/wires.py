@@ -12,8 +12,6 @@ A link with random loss passes an extra namespace, which drops packets after the
 the same packets as the simulator's link, by their index in the order in which they leave the queue.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """``leogym lab check|build|run SCENARIO``."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

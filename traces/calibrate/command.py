@@ -1,7 +1,5 @@
 """The command ``traces calibrate``."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """How far two measured paths are apart."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The picture of a calibration: data and the model, before and after."""
 
-from __future__ import annotations
-
 import io
 
 import matplotlib as mpl

@@ -6,8 +6,6 @@ Renault, 1993). So what measuring does to a value, such as bins, a wait for the 
 some probes, is the same on both sides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The command ``traces recover``: data of known parameters, and how well ``calibrate`` finds these again."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

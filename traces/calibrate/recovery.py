@@ -5,8 +5,6 @@ the truth is the estimator's bias. The spread of the fits shrinks with the root 
 gives the length of data for an error below a wanted error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
