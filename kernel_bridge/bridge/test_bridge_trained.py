@@ -7,8 +7,9 @@ import pytest
 
 from leogym import agents
 from leogym.kernel_bridge import mahimahi
+from leogym.kernel_bridge.bridge.client import Report
 from leogym.kernel_bridge.bridge.process import BridgeProcess
-from tests.support.bridge_world import LIMIT_S, MSS, SCHEME, Collecting, needs_bridge
+from tests.support.bridge_world import MSS, SCHEME, Listening, iperf3, needs_bridge, needs_mahimahi
 from tests.support.lateness import Lateness
 
 pytestmark = pytest.mark.real_time
@@ -22,25 +23,23 @@ throughput on this path. mm-leo has the same limit."""
 
 
 @needs_bridge
-@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
+@needs_mahimahi
 def test_trained_astraea_uses_a_real_path_and_leaves_most_of_its_queue_empty(tmp_path):
     seconds, skip, one_way_ms, capacity_mbps = 10, 6, 20, 48 * MSS / 1504
     trace = tmp_path / "48.trace"
     trace.write_text("1\n1\n1\n1\n")  # four opportunities a millisecond: 48 Mbit/s, a BDP of 160 packets
     queue = mahimahi.Queue("droptail", {"packets": 640})
     reports = []
+
+    def hear(message):
+        if isinstance(message, Report):
+            reports.append(message)
+
     lateness = Lateness(prompt=False)
     with BridgeProcess({SCHEME: TRAINED}) as bridge, bridge.client() as client:
-        client.subscribe(SCHEME)
-        with Collecting(client, reports), lateness:
-            finished = mahimahi.run(
-                [mahimahi.Delay(one_way_ms), mahimahi.Link(trace, trace, queue, queue)],
-                ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t {seconds}"],
-                servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
-                timeout_s=LIMIT_S,
-            )
+        with Listening(bridge.address, hear), lateness:
+            iperf3([mahimahi.Delay(one_way_ms), mahimahi.Link(trace, trace, queue, queue)], seconds)
         (status,) = client.status()["schemes"]
-    assert finished.status == 0, finished.stdout + finished.stderr
     assert status["controller"] == "policy"
     # Leave out the other end of iperf3's connection, which sends hardly any data.
     data = [report for report in reports if report["delivered_bytes"] > 10 * MSS]
