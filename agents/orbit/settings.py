@@ -64,17 +64,6 @@ PARTS: list[tuple[float, Simple]] = [
     (0.06, _static(flows=(1, 4), rate_mbps=(10.0, 300.0), base_rtt_ms=(10.0, 200.0), queue_bdp=(0.4, 4.0))),
     # Shapers whose buckets let bursts pass, as in the papers' testbeds.
     (0.24, _static(flows=(2, 5), burst_bytes=BURSTS, base_rtt_ms=(10.0, 200.0), rate_mbps=(20.0, 200.0))),
-    # Many flows of its own, with few packets each.
-    (
-        0.06,
-        _static(
-            flows=(6, 20),
-            burst_bytes=(0, 0, *BURSTS),
-            base_rtt_ms=(10.0, 200.0),
-            rate_mbps=(30.0, 300.0),
-            queue_bdp=(0.4, 4.0),
-        ),
-    ),
     (0.04, _static(flows=(1, 2), rate_mbps=(1.0, 20.0), base_rtt_ms=(10.0, 150.0), queue_bdp=(0.4, 4.0))),
     (0.04, _static(flows=(1, 1), rate_mbps=(20.0, 250.0), base_rtt_ms=(400.0, 600.0), queue_bdp=(0.5, 2.0))),
     # Beside other schemes.
