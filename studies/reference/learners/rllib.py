@@ -85,7 +85,7 @@ class RllibLearner:
     @classmethod
     def load(cls, file: Path, *arguments: Any) -> Self:
         """Return the learner of the checkpoint ``file``; ``arguments`` are the constructor's."""
-        learner = cls(*arguments, json.loads((file / "steps.json").read_text(encoding="utf-8")))
+        learner = cls(*arguments, steps=json.loads((file / "steps.json").read_text(encoding="utf-8")))
         learner.algorithm.restore_from_path(file.absolute())
         return learner
 
