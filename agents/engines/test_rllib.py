@@ -285,6 +285,18 @@ def test_a_replay_buffer_takes_agents_that_join_with_the_last_step_of_a_fragment
     }
 
 
+def test_episodes_list_their_agents_by_name():
+    algorithms.list_agents_by_name()
+    names = [f"flow_{number}" for number in range(12)]
+    seen = {name: np.zeros(1, np.float32) for name in reversed(names)}
+    episode = MultiAgentEpisode(agent_to_module_mapping_fn=lambda agent, episode: "shared")
+    episode.add_env_reset(observations=seen, infos={})
+    assert list(episode.agent_ids) == names
+    assert list(episode.get_agents_that_stepped()) == names
+    episode.add_env_step(seen, seen, dict.fromkeys(seen, 1.0), {})
+    assert list(episode.cut().agent_ids) == names
+
+
 def test_the_environment_of_one_agent_has_one_learner_whatever_the_ranges():
     env = SingleFlowEnv({"scenario": {"sampler": "astraea", "flows": [2, 5], "duration_s": 1.0}})
     observation, _ = env.reset(seed=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, KeysView
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ray.rllib.algorithms.algorithm import Algorithm
@@ -49,6 +50,22 @@ def leave_out_rewards_of_nothing(episode: MultiAgentEpisode) -> None:
     rewards, actions = episode._hanging_rewards_end, episode._hanging_actions_end
     for agent in [agent for agent in rewards if agent not in actions and not rewards[agent]]:
         del rewards[agent]
+
+
+def list_agents_by_name() -> None:
+    """Make episodes list their agents by name, in this process.
+
+    RLlib 2.60 lists sets of names, which have another order in each process: the flows of one policy would
+    draw each other's exploration, and a resumed run would differ.
+    """
+
+    def by_name(names: Iterable[Any]) -> KeysView[Any]:
+        return dict.fromkeys(sorted(names, key=lambda name: (len(str(name)), str(name)))).keys()
+
+    MultiAgentEpisode.agent_ids = property(lambda episode: by_name(episode.agent_episodes))  # type: ignore[method-assign]
+    MultiAgentEpisode.get_agents_that_stepped = lambda episode: by_name(  # type: ignore[method-assign]
+        episode.get_observations(-1)
+    )
 
 
 if TYPE_CHECKING:
@@ -138,7 +155,7 @@ class FlowsBuilder(Builder[OwnFlows]):
         """Return `hyperparameters` with the environment and `modules`."""
         config, names = self.hyperparameters(), self.modules
         config.environment(MultiFlowEnv, env_config=environment(self.settings))
-        config.multi_agent(policies=set(names), policy_mapping_fn=to_shared if names == [SHARED] else to_own)
+        config.multi_agent(policies=names, policy_mapping_fn=to_shared if names == [SHARED] else to_own)
         config.rl_module(
             rl_module_spec=MultiRLModuleSpec(rl_module_specs=dict.fromkeys(names, self.module())),
         )
@@ -318,6 +335,7 @@ def builder(settings: TrainSettings) -> Builder[Any]:
 
 def build(settings: TrainSettings, steps: int) -> Algorithm:
     """Build the untrained algorithm; the run's seed and ``steps`` seed its episodes."""
+    list_agents_by_name()
     with warnings.catch_warnings():  # RLlib registers its environment each time
         warnings.filterwarnings("ignore", message=".*Overriding environment", module="gymnasium")
         algorithm = make_config(settings, steps).build_algo()
