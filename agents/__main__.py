@@ -148,9 +148,9 @@ def _add_benchmarks(commands: argparse._SubParsersAction) -> None:
     command.add_argument("--steps", type=int, default=60_000)
     command.add_argument("--engines", nargs="+", default=list(ENGINES), choices=ENGINES)
     command = commands.add_parser(
-        "bench-sage",
-        help="compare a policy's power with that of the best scheme of Sage's pool",
-        examples=("runs/sage/policy", "agents/trained/sage/policy --scenarios 40 --duration 21"),
+        "bench-clone",
+        help="compare a policy's power with that of the best scheme of the pool",
+        examples=("runs/clone/policy", "agents/trained/clone/policy --scenarios 40 --duration 21"),
     )
     command.add_argument("policy", type=Path)
     command.add_argument("--scenarios", type=int, default=20)
@@ -165,7 +165,7 @@ def benchmark(flags: argparse.Namespace) -> int:
             from leogym.agents.engines import bench  # here, as all, because PyTorch takes a second to import
 
             return bench.compare(flags.seeds, flags.steps, flags.engines)
-        from leogym.agents.sage import evaluation
+        from leogym.agents.clone import evaluation
 
         return evaluation.compare(flags.policy, flags.scenarios, flags.duration, flags.threads)
 

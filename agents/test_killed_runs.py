@@ -19,8 +19,8 @@ import torch
 import yaml
 
 from leogym.agents import train_cli
-from leogym.agents.sage.conftest import TINY
-from leogym.agents.sage.conftest import tiny as tiny  # the fixture
+from leogym.agents.clone.conftest import TINY
+from leogym.agents.clone.conftest import tiny as tiny  # the fixture
 from leogym.agents.sweeps import plan, report, trial
 from leogym.agents.training import registry
 from leogym.agents.training.reporter import Reporter

@@ -13,12 +13,12 @@ from leogym.common.errors import InputError
 TRAINED = sorted(Path(__file__).parent.glob("trained/*"))
 
 
-def test_astraea_aurora_orbit_orca_and_sage_come_trained():
-    assert {"astraea", "aurora", "orbit", "orca", "sage"} <= {folder.name for folder in TRAINED}
+def test_astraea_aurora_clone_orbit_and_orca_come_trained():
+    assert {"astraea", "aurora", "orbit", "clone", "orca"} <= {folder.name for folder in TRAINED}
     assert all(policy_folder.is_whole(folder / "policy") for folder in TRAINED)
 
 
-# Sage has its own tests; Astraea is tested on LEO paths, below.
+# The clone has its own tests; Astraea is tested on LEO paths, below.
 @pytest.mark.parametrize("name", ["aurora", "orca"])
 def test_a_trained_policy_has_earned_more_than_the_action_0_where_nothing_was_chosen(name):
     folder = Path(__file__).parent / "trained" / name

@@ -67,7 +67,7 @@ USES = {
         for agent, engine, title, extra in (
             ("astraea", "native", "PyTorch", "train"),
             ("orbit", "native", "PyTorch", "train"),
-            ("sage", "native", "PyTorch", "train"),
+            ("clone", "native", "PyTorch", "train"),
             ("aurora", "sb3", "PyTorch", "train"),
             ("ppo", "sb3", "PyTorch", "train"),
             ("recurrent_ppo", "sb3", "PyTorch", "train"),

@@ -44,9 +44,9 @@ _DASHES: tuple[Any, ...] = (
 )
 _HATCHES = ("", "////", "....", "xxxx", "++++", "oooo", "----", "||||", "****", "OO")
 _PLACES = (
-    *("cubic", "reno", "astraea", "bbr3", "bbr", "vivace", "sage", "orca", "satcp", "aurora"),
+    *("cubic", "reno", "astraea", "bbr3", "bbr", "vivace", "clone", "orca", "satcp", "aurora"),
     *("cubic-hystartpp", "westwood", "yeah", "starquic-bbr3", "starquic", "vivace-kernel"),
-    *("sage-imitation", "leocc", "orbit", "leotcp"),
+    *("sage-authors", "leocc", "orbit", "leotcp"),
     *("cubic-nohystart", "veno", "htcp", "lp", "nv", "vivace-proteus", "vegas", "udp", "oracle", "copa"),
     *("bic", "highspeed", "agent", "scalable", "cdg", "illinois", "orbcc", "hybla"),
     *("leotcp-noinitial", "satcp-2.3s"),

@@ -6,7 +6,7 @@ from matplotlib.lines import Line2D
 
 from leogym.results.figure_style import canvas, legend_above, looks
 
-LEARNED = ["astraea", "aurora", "orca", "sage", "sage-imitation", "orbit"]
+LEARNED = ["astraea", "aurora", "orca", "clone", "sage-authors", "orbit"]
 
 
 def _mine(number):
@@ -26,7 +26,7 @@ def test_no_two_schemes_look_alike_with_or_without_colour(schemes):
 
 def test_a_scheme_looks_the_same_whoever_is_there():
     everyone = looks([*leosim.schemes(), *LEARNED])
-    for few in itertools.combinations(["cubic", "reno", "leocc", "sage", "hybla"], 3):
+    for few in itertools.combinations(["cubic", "reno", "leocc", "clone", "hybla"], 3):
         assert {name: everyone[name] for name in few} == looks(list(few))
     assert looks(["cubic", "policy"])["policy"] == looks(["policy", "cubic", "reno"])["policy"]
 

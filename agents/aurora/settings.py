@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from leogym.agents.baselines.ppo import PpoSettings
-from leogym.agents.training.settings import Count, Fraction, Size, Width, ranges_by_name
+from leogym.agents.training.settings import Count, Fraction, RewardText, Size, Width, ranges_by_name
 from leogym.common.strict import NonNegative, Positive
 from leogym.configs.sampling import AuroraSampling, Sampling
 
@@ -22,7 +22,7 @@ class AuroraSettings(PpoSettings):
     """
 
     spec: str = "aurora"
-    reward: str = "aurora"
+    reward: RewardText = "aurora"
     scenarios: Annotated[Sampling, BeforeValidator(ranges_by_name)] = AuroraSampling()
     interval_ms: Positive = 50.0
     """Length of the intervals before the first RTT sample in ms; later ones are half an RTT long."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
-from leogym.agents.sage.settings import PoolRanges, SageSettings
-from leogym.agents.training.settings import Count, Engine, Fraction, Size, TrainSettings, Width
+from leogym.agents.clone.settings import CloneSettings, PoolRanges
+from leogym.agents.training.settings import Count, Engine, Fraction, RewardText, Size, TrainSettings, Width
 from leogym.common.strict import NonNegative, Positive
 
 if TYPE_CHECKING:
@@ -90,12 +90,12 @@ class OfflineSettings(Sb3Settings):
 
     engine: Engine = "rllib"
     spec: str = "sage"
-    reward: str = "sage"
+    reward: RewardText = "sage"
     interval_ms: Positive = 10.0
 
     pool: PoolRanges = PoolRanges()
     pool_folder: str | None = None
-    """The pool's folder; by default the same as for Sage's training."""
+    """The pool's folder; by default the same as for training a clone."""
     resident: Size = 512
     """Runs in memory at a time; if the pool has more, each update replaces one."""
     batch_size: Size = 256
@@ -103,11 +103,11 @@ class OfflineSettings(Sb3Settings):
     progress_steps: Count = 500
     checkpoint_steps: Count = 5_000
 
-    def collector(self) -> SageSettings:
-        """Return the settings with which Sage collects the pool."""
+    def collector(self) -> CloneSettings:
+        """Return the settings with which the pool is collected."""
         shared = {name: getattr(self, name) for name in ("pool", "pool_folder", "seed", "workers")}
-        return SageSettings(
-            agent="sage", spec=self.spec, reward=self.reward, interval_ms=self.interval_ms, **shared
+        return CloneSettings(
+            agent="clone", spec=self.spec, reward=self.reward, interval_ms=self.interval_ms, **shared
         )
 
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import torch
 
+from leogym.agents.clone.conftest import TINY
+from leogym.agents.clone.conftest import tiny as tiny  # the fixture
 from leogym.agents.engines.rllib import offline
-from leogym.agents.sage.conftest import TINY
-from leogym.agents.sage.conftest import tiny as tiny  # the fixture
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.stopping import Stopped
 from leogym.agents.training.test_stopping import Looks

@@ -4,7 +4,14 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from leogym.agents.training.settings import Count, Simulations, TrainSettings, Width, ranges_by_name
+from leogym.agents.training.settings import (
+    Count,
+    RewardText,
+    Simulations,
+    TrainSettings,
+    Width,
+    ranges_by_name,
+)
 from leogym.common.strict import Positive, Probability
 from leogym.configs.sampling import (
     AstraeaSampling,
@@ -91,7 +98,7 @@ class OrbitSettings(TrainSettings):
     """Settings of Orbit's training."""
 
     spec: str = "orbit"
-    reward: str = "fair-share"
+    reward: RewardText = "fair-share"
     scenarios: Annotated[Sampling, BeforeValidator(ranges_by_name)] = RANGES
     interval_ms: Positive = 10.0
     num_envs: Simulations = 32

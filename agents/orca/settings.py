@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from leogym.agents.astraea.settings import AstraeaSettings
-from leogym.agents.training.settings import Count, Fraction, Size, Width, ranges_by_name
+from leogym.agents.training.settings import Count, Fraction, RewardText, Size, Width, ranges_by_name
 from leogym.common.strict import NonNegative, Positive
 from leogym.configs.sampling import AstraeaSampling, Sampling
 
@@ -19,7 +19,7 @@ class OrcaSettings(AstraeaSettings):
     """Settings of TD3 as in Orca (SIGCOMM 2020); the defaults are those of the released ``params.json``."""
 
     spec: str = "orca"
-    reward: str = "orca"
+    reward: RewardText = "orca"
     scenarios: Annotated[Sampling, BeforeValidator(ranges_by_name)] = PUBLISHED_RANGES
     interval_ms: Positive = 20.0
 

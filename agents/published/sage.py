@@ -13,11 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from leogym.agents.clone.network import Block, Policy
+from leogym.agents.clone.policy_export import description, to_onnx
+from leogym.agents.clone.settings import CloneSettings
 from leogym.agents.published.actors import write
 from leogym.agents.published.tensor_bundle import TensorBundle
-from leogym.agents.sage.policy_and_critic import Block, Policy
-from leogym.agents.sage.policy_export import description, to_onnx
-from leogym.agents.sage.settings import SageSettings
 
 OBSERVATION_DIM = 69
 BLOCKS_MAX = 16
@@ -53,7 +53,7 @@ def _set(parameter: torch.Tensor, values: NDArray[np.float32]) -> None:
         parameter.copy_(torch.from_numpy(np.ascontiguousarray(values)))
 
 
-def network(bundle: TensorBundle) -> tuple[Policy, SageSettings]:
+def network(bundle: TensorBundle) -> tuple[Policy, CloneSettings]:
     """Return our network with the policy's weights, and its settings.
 
     Export it with ``reset_first`` (`to_onnx`). Sonnet's unit is ``a = tanh(W_ia x + W_ha (r h) + b_a)`` and
@@ -68,8 +68,8 @@ def network(bundle: TensorBundle) -> tuple[Policy, SageSettings]:
     blocks = 0
     while blocks < BLOCKS_MAX and reader.has(f"3/_module/_layers/{blocks + 1}/_layer_norm/scale"):
         blocks += 1
-    settings = SageSettings(
-        agent="sage",
+    settings = CloneSettings(
+        agent="clone",
         steps=1,
         width=first.shape[1],
         gru=recurrent.shape[0],

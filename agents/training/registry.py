@@ -10,6 +10,9 @@ from leogym.common.nearest import suggest_names
 
 HOMES = ("leogym.agents", "leogym.agents.baselines")  # packages whose subpackages can be schemes
 
+RENAMED = {"sage": "clone"}
+"""Agents of earlier versions, by the name that has replaced theirs."""
+
 
 def schemes() -> dict[str, Scheme]:
     """Return every scheme by name, in alphabetical order."""
@@ -34,6 +37,15 @@ def shipped() -> dict[str, Path]:
     return {file.parents[1].name: file.parents[1] for file in files}
 
 
+def require_present(name: str, source: str) -> None:
+    """Raise an `InputError` that gives the present name if ``name`` is one of `RENAMED`."""
+    if name in RENAMED:
+        raise InputError(
+            f"{source}: {name}: is {RENAMED[name]} now, a clone of recorded runs without {name.title()}'s "
+            f"critic; the authors' weights: leogym agents import {name} CHECKPOINT"
+        )
+
+
 def _may_define_one(home: str, name: str) -> bool:
     """Return whether a package names ``SCHEME``. Importing another one could take seconds, as torch does."""
     files = (Path(path) / name / "__init__.py" for path in importlib.import_module(home).__path__)
@@ -42,6 +54,7 @@ def _may_define_one(home: str, name: str) -> bool:
 
 def get(name: str) -> Scheme:
     """Return the scheme called ``name``; raise `InputError` if there is none."""
+    require_present(name, "--agent")
     by_name = schemes()
     if name not in by_name:
         hint = suggest_names(name, trainable())

@@ -55,6 +55,10 @@ def _weighted(value: Any) -> Any:
     return value
 
 
+RewardText = Annotated[str, BeforeValidator(_weighted)]
+"""A reward's name, or terms with weights, as text or as a mapping."""
+
+
 def _trackers(value: Any) -> Any:
     """Convert trackers, as a list or as text with commas, to text with commas; "none" for an empty list."""
     if not isinstance(value, str | list):
@@ -120,7 +124,7 @@ class TrainSettings(Strict):
     spec: str = "astraea"
     """The agent specification: an agent's name, or ``OBSERVATION+ACTION``. The keys ``observation`` and
     ``action`` replace one half: ``--set observation=orca action=cwnd_ratio``."""
-    reward: Annotated[str, BeforeValidator(_weighted)] = "astraea"
+    reward: RewardText = "astraea"
     """The reward: a name, or terms with weights such as ``throughput:1,delay:-0.5`` (in YAML also as a
     mapping)."""
     scenarios: Annotated[Sampling, BeforeValidator(ranges_by_name)] = AstraeaSampling()

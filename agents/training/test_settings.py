@@ -2,6 +2,7 @@ import pytest
 
 from leogym.agents.astraea.settings import AstraeaSettings
 from leogym.agents.orca.settings import OrcaSettings
+from leogym.agents.training import registry
 from leogym.agents.training.settings import TrainSettings, assign, build, parse_assignment, read_config
 from leogym.common.errors import InputError
 
@@ -93,7 +94,9 @@ def test_an_observation_and_an_action_make_a_specification():
 
 def test_a_reward_may_be_a_mapping_of_terms_to_weights():
     terms = {"throughput": 1, "delay": -0.5}
-    assert build(TrainSettings, "x", {"agent": "ppo", "reward": terms}).reward == "throughput:1,delay:-0.5"
+    for agent in ("astraea", "aurora", "clone", "orbit", "orca", "ppo"):
+        settings = build(registry.get(agent).settings, "x", {"agent": agent, "reward": terms})
+        assert settings.reward == "throughput:1,delay:-0.5"
 
 
 def test_ranges_without_a_sampler_change_the_agents_own():

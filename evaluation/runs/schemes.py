@@ -33,8 +33,8 @@ LEARNED = {
     "one action per monitor interval multiplies the window.",
     "orca": "Orca (Abbasloo et al., SIGCOMM 2020): a learned agent multiplies CUBIC's window every 20 ms.",
     "aurora": "Aurora (Jay et al., ICML 2019): a learned agent moves the sending rate every half RTT.",
-    "sage": "Sage (Yen et al., SIGCOMM 2023): a policy learned offline from what kernel schemes did "
-    "multiplies the window every 10 ms.",
+    "sage": "A recurrent policy with the inputs and the action of Sage (Yen et al., SIGCOMM 2023), which "
+    "learns offline from recorded runs of kernel schemes: it multiplies the window every 10 ms.",
     "orbit": "Orbit (ours): a network detects competitors and names rates for a controller, every 10 ms.",
 }
 """The report's line about a policy's agent; lines about other schemes are those of `leosim.schemes`."""
@@ -181,6 +181,7 @@ def of_suites(suites: Iterable[Suite]) -> Contestants:
 def require_known(name: str, source: str, runnable: Collection[str]) -> None:
     """Raise an `InputError` that lists the ``runnable`` schemes unless ``name`` is one."""
     if name not in runnable:
+        registry.require_present(name, source)
         where = ", but the simulator does" if name in leosim.schemes() else ""
         raise InputError(
             f"{source}: {name}: not a scheme that this backend runs{where} "

@@ -8,8 +8,8 @@ from tests.support.sample_results import sample_plan
 
 
 def test_the_time_left_is_right_where_schemes_cost_differently():
-    runs = sample_plan("leo-single", ["cubic", "sage"], 4)
-    costs = {"cubic": 0.001, "sage": 0.01}
+    runs = sample_plan("leo-single", ["cubic", "clone"], 4)
+    costs = {"cubic": 0.001, "clone": 0.01}
     estimate = Estimate(runs, at_a_time=2)
     assert estimate.left_s() is None
     for run in runs[:4]:

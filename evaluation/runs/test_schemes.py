@@ -72,12 +72,17 @@ def test_every_scheme_that_a_shipped_suite_runs_by_default_is_built_in_or_has_a_
         assert set(one.schemes) <= {*backend("simulator").schemes(), *own.policies}, one.name
 
 
-@pytest.mark.parametrize("name", ["astraea", "aurora", "orbit", "orca", "sage"])
+def test_an_agents_former_name_is_answered_by_the_present_one():
+    with pytest.raises(InputError, match=r"--schemes: sage: is clone now, .* leogym agents import sage"):
+        parse("cubic,sage", ["cubic"])
+
+
+@pytest.mark.parametrize("name", ["astraea", "aurora", "clone", "orbit", "orca"])
 def test_report_list_and_page_name_the_differences_from_the_publication(name):
     policy = load_policy(shipped()[name])
     line = policy.origin
     assert "\n" not in line
-    assert line.startswith(("Trained here, not", "Not ", "Ours, "))
+    assert line.startswith(("Trained here, not", "A behavioural clone", "Ours, "))
     assert line in about(name, policy)
     assert f"{name} {line}" in words("\n".join(listed.lines()))
     assert f"| `{name}` | {line} |" in PAGE.read_text(encoding="utf-8")

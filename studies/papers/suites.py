@@ -14,7 +14,7 @@ TWELVE = (
     "satcp",
     "bbr3",
     "vivace",
-    "sage",
+    "clone",
     "astraea",
     "bbr",
     "leocc",

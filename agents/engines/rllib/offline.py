@@ -1,4 +1,4 @@
-"""Behavioural cloning and CQL on Sage's pool, with RLlib's learners: ``train.py --agent bc`` or ``cql``.
+"""Behavioural cloning and CQL on the clone's pool, with RLlib's learners: ``train.py --agent bc`` or ``cql``.
 
 Learners take batches directly from the pool instead of Ray's data pipeline, so no Ray runs. Networks see each
 signal standardised by its mean and deviation in the pool; export folds this into the policy's first layer.
@@ -27,13 +27,13 @@ from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 from torch import nn
 
+from leogym.agents.clone import pool
+from leogym.agents.clone.pool import ACTION_MAX
+from leogym.agents.clone.sequences import Sequences
 from leogym.agents.engines.actor import dense_layer, export
 from leogym.agents.engines.rllib import learner_checkpoint
 from leogym.agents.engines.rllib.modules import actor_layers, flow_module, own_module
 from leogym.agents.engines.settings import CqlSettings, OfflineSettings
-from leogym.agents.sage import pool
-from leogym.agents.sage.pool import ACTION_MAX
-from leogym.agents.sage.sequences import Sequences
 from leogym.agents.training import state_file
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder

@@ -1,10 +1,10 @@
-"""Sage's hyperparameters and the ranges of its pool, by default as published."""
+"""The clone's hyperparameters, and the ranges of its pool, by default those of Sage's release."""
 
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from leogym.agents.training.settings import Count, Fraction, Size, TrainSettings, Width
+from leogym.agents.training.settings import Count, Fraction, RewardText, Size, TrainSettings, Width
 from leogym.common.strict import Positive, Range, Strict
 
 
@@ -57,14 +57,14 @@ class PoolRanges(Strict):
     """Share of scenarios in which the scheme competes with a CUBIC flow on a steady link."""
 
 
-class SageSettings(TrainSettings):
-    """Settings of recurrent critic regularised regression; defaults are Sage's released configuration.
+class CloneSettings(TrainSettings):
+    """Settings of recurrent behavioural cloning; network, pool and batches default to Sage's release.
 
     There is no environment: all step counts are network updates, and ``pool`` replaces ``scenarios``.
     """
 
     spec: str = "sage"
-    reward: str = "sage"
+    reward: RewardText = "sage"
     interval_ms: Positive = 10.0
 
     pool: PoolRanges = PoolRanges()
@@ -75,18 +75,17 @@ class SageSettings(TrainSettings):
     """Number of the pool's runs, drawn with the seed, to repeat on the lab's Linux and learn from as well.
     Each second of a run takes CPU seconds, in QEMU. Ours: the whole published pool comes from a kernel."""
     imitated: Names | None = None
-    """Schemes of the pool to learn from; all by default, as published. Ours: a scheme that its window does
-    not limit (BBR) does not show how to control by window."""
+    """Schemes of the pool to learn from; all by default. A scheme that its window does not limit (BBR) does
+    not show how to control by window."""
     reward_share: Fraction = 0.0
-    """Learn only from runs whose mean reward is at least this share of the situation's best. Ours; 0 (all)
-    as published."""
+    """Learn only from runs whose mean reward is at least this share of the situation's best; 0: all runs."""
     carry: bool = False
-    """Whether a sequence starts with the final recurrent states of the run's previous sequence (stored
-    states, Kapturowski et al., ICLR 2019), as in deployment. Ours; zeros as published."""
+    """Whether a sequence starts with the final recurrent state of the run's previous sequence (stored
+    states, Kapturowski et al., ICLR 2019), as in deployment; otherwise with zeros, as in Sage's release."""
 
     stay: Count | None = None
     """With ``carry``, sequences after which to move to another run, half of the time to its beginning: most
-    of a long run is repetitive. Ours; by default a run is read to its end."""
+    of a long run is repetitive. By default a run is read to its end."""
 
     gru: Width = 1024
     width: Width = 256
@@ -96,46 +95,23 @@ class SageSettings(TrainSettings):
     mixture: Width = 5
     """Gaussians in the policy's distribution of actions."""
     scale_min: Positive = 1e-3
-    """Smallest deviation of a Gaussian. Ours: actions are whole thousandths."""
-    atoms: Annotated[int, Range(ge=2, le=65_536)] = 101
-    """Return values in the critic's distribution, evenly spaced from ``value_min`` to ``value_max``."""
-    value_min: float = 0.0
-    value_max: float = 500.0
+    """Smallest deviation of a Gaussian: actions are whole thousandths."""
     normalise: bool = False
-    """Whether to standardise each signal by its mean and deviation in the pool. Ours, not published."""
+    """Whether to standardise each signal by its mean and deviation in the pool."""
     logarithms: bool = False
     """Whether to take each signal's logarithm before that: flows of ten packets are then as visible as flows
-    of a thousand. Ours, not published."""
-    critic_layer_norm: bool = False
-    """Whether to normalise every hidden layer of the critic. Ours; as published, the dense layer and those
-    within the residual blocks are not normalised."""
-    action_scale: Positive | None = None
-    """Action at which the critic's input, asinh(action / scale), turns from linear to logarithmic: most
-    windows change by thousandths of an octave, some by a whole one. Ours; unscaled as published."""
+    of a thousand."""
 
-    policy_learning_rate: Positive = 5e-6
-    critic_learning_rate: Positive = 5e-5
+    learning_rate: Positive = 1e-3
     decay_steps: Count | None = None
-    """Updates over which both learning rates fall linearly to 2 %. Ours; constant as published."""
+    """Updates over which the learning rate falls linearly to 2 %; None: it is constant."""
     policy_average: Fraction = 0.0
     """Decay per update of the exported moving average of the policy's weights, which evens out the noise of
-    the last updates (Polyak and Juditsky, 1992). Ours; 0 (export the last weights) as published."""
-    gamma: Fraction = 0.95
+    the last updates (Polyak and Juditsky, 1992); 0: export the last weights."""
     batch_size: Size = 256
     """In sequences."""
     sequence: Annotated[int, Range(ge=2, le=1_000_000)] = 50
     """In intervals."""
-    action_samples: Size = 4
-    """Actions sampled from the policy; their mean value is the baseline of an advantage."""
-    beta: Positive | None = 1.0
-    """An action is imitated with weight exp(advantage / beta), at most ``weight_max``. None is ours: every
-    action has the same weight, and there is no critic."""
-    standardise: bool = False
-    """Whether ``beta`` is in deviations of the batch's advantages instead of in returns. Ours: actions of
-    thousandths of an octave change a return of 500 very little."""
-    weight_max: Positive = 20.0
-    target_steps: Count = 100
-    """Updates between copies of the networks into their targets."""
     gradient_max: Positive = 40.0
 
     resident: Size = 512

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from leogym.agents import train_cli
-from leogym.agents.sage import evaluation, scenarios
-from leogym.agents.sage.crr import Crr
-from leogym.agents.sage.policy_export import description, to_onnx
-from leogym.agents.sage.settings import SageSettings
+from leogym.agents.clone import evaluation, scenarios
+from leogym.agents.clone.cloning import Learner
+from leogym.agents.clone.policy_export import description, to_onnx
+from leogym.agents.clone.settings import CloneSettings
 from leogym.agents.training.stopping import Stopped
 from leogym.agents.training.test_stopping import Looks
 from leogym.common.errors import InputError
@@ -29,8 +29,10 @@ def policy_folder(learner, settings, folder):
 @pytest.fixture(params=[False, True], ids=["signals", "logarithms"])
 def exported(request, tmp_path):
     """Return a learner with perturbed weights, so that its actions are not 0, and its policy folder."""
-    settings = SageSettings(agent="sage", steps=1, gru=32, width=24, normalise=True, logarithms=request.param)
-    learner = Crr(settings, 69)
+    settings = CloneSettings(
+        agent="clone", steps=1, gru=32, width=24, normalise=True, logarithms=request.param
+    )
+    learner = Learner(settings, 69)
     torch.manual_seed(5)
     with torch.no_grad():
         for parameter in learner.policy.parameters():
@@ -123,16 +125,14 @@ def test_a_damaged_checkpoint_is_one_line(tiny, tmp_path):
 def test_the_command_line_trains_the_presets_agent(tiny, tmp_path, capsys):
     config = tmp_path / "tiny.yaml"
     config.write_text(tiny.model_copy(update={"steps": 2}).to_yaml())
-    arguments = ["--agent", "sage", "--config", str(config), "--out", str(tmp_path / "run")]
+    arguments = ["--agent", "clone", "--config", str(config), "--out", str(tmp_path / "run")]
     assert train_cli.run(arguments) == 0
     assert "policy: " in capsys.readouterr().out
 
 
-def test_every_shipped_preset_is_valid():
-    for name in ("sage", "sage-small", "sage-imitation"):
-        data = train_cli.read_config(train_cli.CONFIGS / f"{name}.yaml")
-        settings = train_cli.build(SageSettings, name, data)
-        assert settings.spec == settings.reward == "sage"
+def test_the_agents_former_name_is_answered_by_the_present_one():
+    with pytest.raises(InputError, match="--agent: sage: is clone now"):
+        train_cli.run(["--agent", "sage"])
 
 
 def test_a_policy_of_another_agent_is_refused(tmp_path):
@@ -154,7 +154,7 @@ def test_the_measure_is_power_over_the_best_schemes():
 def test_the_trained_policy_has_nine_tenths_of_the_best_schemes_power():
     ranges = scenarios.PoolRanges(duration_s=21.0)
     situations = scenarios.held_out(ranges, 40, judge=True)
-    policy = evaluation.load(Path(__file__).resolve().parents[1] / "trained/sage/policy")
+    policy = evaluation.load(Path(__file__).resolve().parents[1] / "trained/clone/policy")
     best = evaluation.best_of_pool(situations, ranges)
     # The scenarios and the figure of studies/sage/README.md: 0.93. Five of them are too few to tell.
     assert np.mean(evaluation.ratios(evaluation.powers(situations, "sage", policy), best)) >= 0.9

@@ -27,10 +27,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from leogym.agents.sage import lab, scenarios
-from leogym.agents.sage.lab import LabRun
-from leogym.agents.sage.scenarios import Situation
-from leogym.agents.sage.settings import SageSettings
+from leogym.agents.clone import lab, scenarios
+from leogym.agents.clone.lab import LabRun
+from leogym.agents.clone.scenarios import Situation
+from leogym.agents.clone.settings import CloneSettings
 from leogym.agents.training.settings import TrainSettings
 from leogym.common.atomic import sync_file, sync_folder, write_atomically
 from leogym.common.errors import InputError
@@ -60,14 +60,14 @@ def schema(observation_dim: int) -> pa.Schema:
     )
 
 
-def default_folder(settings: SageSettings) -> Path:
+def default_folder(settings: CloneSettings) -> Path:
     """Return the default folder of the pool of ``settings``; different pools have different folders."""
     sources = [settings.pool.model_dump(mode="json"), settings.seed, settings.interval_ms]
     text = json.dumps([VERSION, SPEC_VERSION, leosim.__version__, settings.reward, *sources])
-    return Path("runs/pools") / f"sage-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    return Path("runs/pools") / f"{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def watch(situation: Situation, schemes: tuple[str, ...], settings: SageSettings) -> dict[str, Run]:
+def watch(situation: Situation, schemes: tuple[str, ...], settings: CloneSettings) -> dict[str, Run]:
     """Run every scheme in ``situation``; return what an agent in its place would observe and earn."""
     slots = 2 if situation.shared else 1
     batch = leosim.Batch(
@@ -133,7 +133,7 @@ def write(
     sync_folder(path.parent)
 
 
-def collect(settings: SageSettings, folder: Path, say: Callable[[str], None] = print) -> Path:
+def collect(settings: CloneSettings, folder: Path, say: Callable[[str], None] = print) -> Path:
     """Collect the pool of ``settings`` in ``folder``, unless it exists; return ``folder``.
 
     An interrupted collection is completed, and a pool of the same settings with fewer lab runs is extended.
@@ -173,7 +173,7 @@ def collect(settings: SageSettings, folder: Path, say: Callable[[str], None] = p
     return folder
 
 
-def _made_of(settings: SageSettings) -> dict[str, Any]:
+def _made_of(settings: CloneSettings) -> dict[str, Any]:
     """Return the settings that determine a pool's runs, as its index stores them."""
     return {
         "spec": settings.spec,
@@ -185,14 +185,14 @@ def _made_of(settings: SageSettings) -> dict[str, Any]:
     }
 
 
-def _lacks_lab_runs(index: dict[str, Any], settings: SageSettings) -> bool:
+def _lacks_lab_runs(index: dict[str, Any], settings: CloneSettings) -> bool:
     """Return whether a pool matches ``settings`` except that it has fewer lab runs."""
     matches = all(index.get(name) == value for name, value in _made_of(settings).items())
     return matches and len(index.get("lab", [])) < settings.lab_runs
 
 
 def _collect_simulated(
-    settings: SageSettings, folder: Path, situations: list[Situation], say: Callable[[str], None]
+    settings: CloneSettings, folder: Path, situations: list[Situation], say: Callable[[str], None]
 ) -> None:
     schemes = settings.pool.schemes
     simulated_h = len(situations) * len(schemes) * settings.pool.duration_s / 3600
@@ -214,7 +214,7 @@ def _collect_simulated(
 
 
 def _collect_lab(
-    settings: SageSettings,
+    settings: CloneSettings,
     folder: Path,
     situations: list[Situation],
     repeated: list[LabRun],

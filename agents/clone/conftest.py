@@ -2,11 +2,11 @@
 
 import pytest
 
-from leogym.agents.sage import pool
-from leogym.agents.sage.settings import PoolRanges, SageSettings
+from leogym.agents.clone import pool
+from leogym.agents.clone.settings import CloneSettings, PoolRanges
 
 TINY = {
-    "agent": "sage",
+    "agent": "clone",
     "steps": 6,
     "pool": PoolRanges(
         schemes=("cubic", "vegas"),
@@ -20,14 +20,11 @@ TINY = {
     ),
     "gru": 12,
     "width": 8,
-    "atoms": 11,
     "batch_size": 4,
     "sequence": 10,
     "resident": 4,
     "normalise": True,
-    "target_steps": 2,
-    "policy_learning_rate": 1e-2,
-    "critic_learning_rate": 1e-2,
+    "learning_rate": 1e-2,
     "evaluate_steps": 3,
     "evaluate_scenarios": 2,
     "progress_steps": 2,
@@ -39,7 +36,7 @@ TINY = {
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
     """Return settings with a collected pool of six runs, at most four of them in memory."""
-    folder = tmp_path_factory.mktemp("sage") / "pool"
-    settings = SageSettings(**TINY, pool_folder=str(folder))
+    folder = tmp_path_factory.mktemp("clone") / "pool"
+    settings = CloneSettings(**TINY, pool_folder=str(folder))
     pool.collect(settings, folder, lambda line: None)
     return settings

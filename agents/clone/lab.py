@@ -11,8 +11,8 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from leogym.agents.sage.scenarios import Situation
-from leogym.agents.sage.settings import SageSettings
+from leogym.agents.clone.scenarios import Situation
+from leogym.agents.clone.settings import CloneSettings
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.bridge.client import REPORT_FIELDS
 from leogym.kernel_bridge.lab import image, links, virtual_run
@@ -63,7 +63,7 @@ def sample(situations: int, schemes: tuple[str, ...], count: int, seed: int) -> 
     return [LabRun(number // len(schemes), schemes[number % len(schemes)]) for number in drawn.tolist()]
 
 
-def require(settings: SageSettings) -> None:
+def require(settings: CloneSettings) -> None:
     """Refuse settings that the lab on this machine does not support.
 
     Raises:
@@ -81,7 +81,7 @@ def require(settings: SageSettings) -> None:
 
 
 def watch(
-    situation: Situation, scheme: str, settings: SageSettings
+    situation: Situation, scheme: str, settings: CloneSettings
 ) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float32]]:
     """Run a scheme of the kernel in ``situation``.
 
@@ -108,7 +108,7 @@ def watch(
 
 
 def look(
-    reports: NDArray[np.float64], planned: Plan, settings: SageSettings
+    reports: NDArray[np.float64], planned: Plan, settings: CloneSettings
 ) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float32]]:
     """Return observations and rewards of an agent in the place of a plan's first flow; see `watch`.
 

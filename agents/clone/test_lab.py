@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from leogym.agents.sage import lab, pool
-from leogym.agents.sage.lab import LabRun
-from leogym.agents.sage.scenarios import Situation
-from leogym.agents.sage.sequences import Sequences
-from leogym.agents.sage.settings import SCHEMES, SageSettings
+from leogym.agents.clone import lab, pool
+from leogym.agents.clone.lab import LabRun
+from leogym.agents.clone.scenarios import Situation
+from leogym.agents.clone.sequences import Sequences
+from leogym.agents.clone.settings import SCHEMES, CloneSettings
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.lab import image, links
 from leogym.kernel_bridge.runner.plan import plan
@@ -45,7 +45,7 @@ def test_of_the_same_reports_the_lab_sees_and_earns_what_the_simulator_does(situ
     reports, observations, rewards = _simulated_reports(situation, "cubic")
     traces = {name: text.encode() for name, text in situation.trace_files().items()}
     planned = plan(situation.scenario("cubic"), traces, ["cubic"], "lab")
-    heard, seen, earned = lab.look(reports, planned, SageSettings(agent="sage"))
+    heard, seen, earned = lab.look(reports, planned, CloneSettings(agent="clone"))
     np.testing.assert_array_equal(heard, reports[:, 2] > 0)
     np.testing.assert_array_equal(seen, observations)
     # The simulator has no reward before the first report. At the end no flow runs any more, so its last
@@ -207,7 +207,7 @@ MEANS = sorted(set(range(69)) - set(EXTREMES) - set(VARIATION) - {LARGEST})
     ids=["steady", "steps"],
 )
 def test_an_agent_sees_on_the_labs_linux_what_it_does_in_the_simulator(situation, scheme):
-    settings = SageSettings(agent="sage")
+    settings = CloneSettings(agent="clone")
     on_linux = pool.transitions(*lab.watch(situation, scheme, settings))
     simulated = pool.watch(situation, (scheme,), settings)[scheme]
     assert abs(len(on_linux["action"]) / len(simulated["action"]) - 1) < 0.02

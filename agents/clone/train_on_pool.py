@@ -1,4 +1,4 @@
-"""Sage's training: collect the pool if it is missing, learn from it, evaluate, checkpoint and export."""
+"""Training of a clone: collect the pool if it is missing, learn from it, evaluate, checkpoint and export."""
 
 import json
 import tempfile
@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from leogym.agents.sage import evaluation, pool, scenarios
-from leogym.agents.sage.crr import Crr
-from leogym.agents.sage.policy_export import description, to_onnx
-from leogym.agents.sage.sequences import Sequences
-from leogym.agents.sage.settings import SageSettings
+from leogym.agents.clone import evaluation, pool, scenarios
+from leogym.agents.clone.cloning import Learner
+from leogym.agents.clone.policy_export import description, to_onnx
+from leogym.agents.clone.sequences import Sequences
+from leogym.agents.clone.settings import CloneSettings
 from leogym.agents.training import policy_folder, torch_file
 from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
@@ -24,20 +24,20 @@ from leogym.common.errors import InputError
 class Judge:
     """Measures a policy on held-out scenarios against the pool's best scheme in each."""
 
-    def __init__(self, settings: SageSettings, *, judge: bool) -> None:
+    def __init__(self, settings: CloneSettings, *, judge: bool) -> None:
         self._situations = scenarios.held_out(settings.pool, settings.evaluate_scenarios, judge=judge)
         self._threads = settings.workers
         self.best = evaluation.best_of_pool(self._situations, settings.pool, settings.workers)
 
     def ratios(self, onnx: bytes, described: dict[str, object]) -> dict[str, float]:
         """Return the policy's power over the best scheme's, by scenario name."""
-        with tempfile.TemporaryDirectory(prefix="leogym-sage-") as name:
+        with tempfile.TemporaryDirectory(prefix="leogym-clone-") as name:
             folder = Path(name)
             (folder / "policy.onnx").write_bytes(onnx)
             says = {"format": "leogym-policy", "version": 1, **described, "provenance": {}}
             (folder / "policy.json").write_text(json.dumps(says))
             policy = evaluation.load(folder)
-        measured = evaluation.powers(self._situations, evaluation.NAME, policy, self._threads)
+        measured = evaluation.powers(self._situations, evaluation.SPEC, policy, self._threads)
         shares = evaluation.ratios(measured, self.best)
         return {situation.name: share for situation, share in zip(self._situations, shares, strict=True)}
 
@@ -45,7 +45,7 @@ class Judge:
 class Training:
     """The complete state of a training run; `save` and `load` checkpoint all of it."""
 
-    def __init__(self, settings: SageSettings, folder: Path) -> None:
+    def __init__(self, settings: CloneSettings, folder: Path) -> None:
         self.settings = settings
         self.sequences = Sequences(
             folder,
@@ -59,7 +59,7 @@ class Training:
             stay=settings.stay,
         )
         pool.require_same(self.sequences.index, settings, folder)
-        self.learner = Crr(settings, observation_dim=self.sequences.observation_dim)
+        self.learner = Learner(settings, observation_dim=self.sequences.observation_dim)
         self.best_ratio = -1.0
         self.best_steps = 0
         self.last_ratio = float("nan")
@@ -128,7 +128,7 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
 
     ``policy/`` holds the best policy so far on the choosing scenarios.
     """
-    assert isinstance(settings, SageSettings)
+    assert isinstance(settings, CloneSettings)
     # One thread makes sums reproducible on every machine; small presets gain nothing from a second.
     torch.set_num_threads(1)
     folder = Path(settings.pool_folder) if settings.pool_folder else pool.default_folder(settings)
@@ -161,7 +161,7 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     def checkpoint() -> None:
         reporter.checkpoint(training.steps, save)
 
-    columns = ("critic_loss", "log_likelihood", "weight", "power_ratio")
+    columns = ("log_likelihood", "distance", "power_ratio")
     reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, columns=columns)
     with reporter:
         if latest is None:

@@ -1,4 +1,4 @@
-"""Compare a policy with the pool's schemes: ``leogym agents bench-sage POLICY``.
+"""Compare a policy with the pool's schemes: ``leogym agents bench-clone POLICY``.
 
 The measure is the power of a lone flow (normalized goodput over delay inflation, `docs/metrics.md`) over that
 of the scenario's best pool scheme, averaged over held-out scenarios.
@@ -11,12 +11,13 @@ from pathlib import Path
 import leosim
 import numpy as np
 
-from leogym.agents.sage import scenarios
-from leogym.agents.sage.scenarios import Situation
-from leogym.agents.sage.settings import PoolRanges
+from leogym.agents.clone import scenarios
+from leogym.agents.clone.scenarios import Situation
+from leogym.agents.clone.settings import PoolRanges
 from leogym.common.errors import InputError
 
-NAME = "sage"
+SPEC = "sage"
+"""The specification of clones: Sage's observation and action."""
 
 
 def powers(
@@ -58,8 +59,8 @@ def ratios(measured: Sequence[float], best: Sequence[tuple[str, float]]) -> list
 def load(folder: Path) -> leosim.Policy:
     """Read a policy, or raise `InputError` if it is unreadable or for another specification."""
     policy = leosim.Policy.load(str(folder))
-    if policy.spec != NAME:
-        raise InputError(f"{folder}: policy.json: agent: is {policy.spec!r}, not {NAME!r}")
+    if policy.spec != SPEC:
+        raise InputError(f"{folder}: policy.json: agent: is {policy.spec!r}, not {SPEC!r}")
     return policy
 
 
@@ -68,12 +69,12 @@ def compare(folder: Path, number: int, duration_s: float, threads: int) -> int:
     policy = load(folder)
     ranges = PoolRanges(duration_s=duration_s)
     situations = scenarios.held_out(ranges, number, judge=True)
-    measured = powers(situations, NAME, policy, threads)
+    measured = powers(situations, SPEC, policy, threads)
     best = best_of_pool(situations, ranges, threads)
     shares = ratios(measured, best)
     for situation, power, (scheme, other), share in zip(situations, measured, best, shares, strict=True):
         line = {"scenario": situation.name, "power": power, "best": scheme, "best_power": other}
         print(json.dumps({**line, "ratio": share}))
-    mean = {"bench": "sage-power", "value": float(np.mean(shares)), "unit": "of the best pool scheme's"}
+    mean = {"bench": "clone-power", "value": float(np.mean(shares)), "unit": "of the best pool scheme's"}
     print(json.dumps(mean))
     return 0

@@ -1,4 +1,4 @@
-"""Sage's recurrent policy and critic."""
+"""Sage's recurrent policy."""
 
 import math
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from leogym.agents.sage.pool import ACTION_ENTRY, ACTION_MAX
-from leogym.agents.sage.settings import SageSettings
+from leogym.agents.clone.pool import ACTION_ENTRY, ACTION_MAX
+from leogym.agents.clone.settings import CloneSettings
 
 CLIP = 10.0
 """Bound on a normalised signal, in deviations from its mean."""
@@ -31,40 +31,29 @@ class Encoder(nn.Module):
 
 
 class Block(nn.Module):
-    """A residual block: dense, ReLU (its input normalised if ``layer_norm``), dense, skip, layer norm."""
+    """A residual block: dense, ReLU, dense, skip, layer norm."""
 
-    def __init__(self, width: int, *, layer_norm: bool = False) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
         self.first = nn.Linear(width, width)
         self.second = nn.Linear(width, width)
         self.norm = nn.LayerNorm(width)
-        self._layer_norm = layer_norm
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., width) to (..., width)."""
-        inner = self.first(x)
-        if self._layer_norm:
-            inner = functional.layer_norm(inner, inner.shape[-1:])
-        return self.norm(x + self.second(functional.relu(inner)))
+        return self.norm(x + self.second(functional.relu(self.first(x))))
 
 
 class Torso(nn.Module):
-    """Encoder, gated recurrent unit, encoder, dense layer and residual blocks, in this order.
+    """Encoder, gated recurrent unit, encoder, dense layer and residual blocks, in this order."""
 
-    ``layer_norm`` normalises every layer's outputs (Ba, Kiros and Hinton, 2016); the published network does
-    not normalise those of the dense layer and within the blocks.
-    """
-
-    def __init__(self, inputs: int, settings: SageSettings, *, layer_norm: bool = False) -> None:
+    def __init__(self, inputs: int, settings: CloneSettings) -> None:
         super().__init__()
-        self._layer_norm = layer_norm
         self.before = Encoder(inputs, settings.width)
         self.gru = nn.GRU(settings.width, settings.gru, batch_first=True)
         self.after = Encoder(settings.gru, settings.width)
         self.dense = nn.Linear(settings.width, settings.width)
-        self.blocks = nn.ModuleList(
-            Block(settings.width, layer_norm=layer_norm) for _ in range(settings.blocks)
-        )
+        self.blocks = nn.ModuleList(Block(settings.width) for _ in range(settings.blocks))
 
     def remember(self, x: Tensor, memory: Tensor | None = None) -> Tensor:
         """Map inputs (n, length, inputs) and a memory (n, gru), zeros by default, to (n, length, gru)."""
@@ -74,8 +63,6 @@ class Torso(nn.Module):
     def read(self, memories: Tensor) -> Tensor:
         """Map (..., gru) to (..., width)."""
         x = self.dense(self.after(memories))
-        if self._layer_norm:
-            x = functional.layer_norm(x, x.shape[-1:])
         for block in self.blocks:
             x = block(x)
         return x
@@ -133,20 +120,11 @@ class Mixture:
         """Return the mean (...), the policy's action without exploration."""
         return (functional.softmax(self.logits, dim=-1) * self.means).sum(dim=-1)
 
-    def sample(self, count: int, generator: torch.Generator) -> Tensor:
-        """Draw actions (count, ...), within their bounds."""
-        shares = functional.softmax(self.logits, dim=-1).flatten(0, -2)
-        chosen = torch.multinomial(shares, count, replacement=True, generator=generator)
-        means = self.means.flatten(0, -2).gather(1, chosen)
-        scales = self.scales.flatten(0, -2).gather(1, chosen)
-        drawn = means + scales * torch.randn(means.shape, generator=generator)
-        return drawn.clamp(-ACTION_MAX, ACTION_MAX).T.reshape(count, *self.logits.shape[:-1])
-
 
 class Policy(nn.Module):
     """Maps a flow's observations so far to a distribution over actions."""
 
-    def __init__(self, observation_dim: int, settings: SageSettings) -> None:
+    def __init__(self, observation_dim: int, settings: CloneSettings) -> None:
         super().__init__()
         self.normaliser = Normaliser(
             observation_dim, active=settings.normalise, logarithms=settings.logarithms
@@ -160,51 +138,3 @@ class Policy(nn.Module):
         memories = self.torso.remember(self.normaliser(observations), memory)
         logits, means, scales = self.head(self.torso.read(memories)).chunk(3, dim=-1)
         return Mixture(logits, means, functional.softplus(scales) + self._scale_min), memories
-
-
-class Critic(nn.Module):
-    """Maps observations and actions so far to a distribution of the return, as logits of its atoms."""
-
-    def __init__(self, observation_dim: int, settings: SageSettings) -> None:
-        super().__init__()
-        self.normaliser = Normaliser(
-            observation_dim, active=settings.normalise, logarithms=settings.logarithms
-        )
-        self._action_scale = settings.action_scale
-        self.torso = Torso(observation_dim + 1, settings, layer_norm=settings.critic_layer_norm)
-        self.head = nn.Linear(settings.width, settings.atoms)
-        self.atoms: Tensor
-        self.register_buffer(
-            "atoms", torch.linspace(settings.value_min, settings.value_max, settings.atoms), persistent=False
-        )
-
-    def remember(self, observations: Tensor, actions: Tensor, memory: Tensor | None = None) -> Tensor:
-        """Map observations (n, length, dim), actions (n, length) and a memory (n, gru) to all memories."""
-        inputs = torch.cat([self.normaliser(observations), self._seen(actions)], dim=-1)
-        return self.torso.remember(inputs, memory)
-
-    def _seen(self, actions: Tensor) -> Tensor:
-        """Map actions (...) to the network's input (..., 1)."""
-        if self._action_scale is not None:
-            actions = torch.asinh(actions / self._action_scale)
-        return actions.unsqueeze(-1)
-
-    def logits(self, memories: Tensor) -> Tensor:
-        """Map memories (..., gru), each after its action, to logits (..., atoms)."""
-        return self.head(self.torso.read(memories))
-
-    def tried(self, observations: Tensor, actions: Tensor, before: Tensor) -> Tensor:
-        """Return logits (count, n, length, atoms) of alternative actions (count, n, length).
-
-        ``before`` are the memories (n, length, gru) before each of the observations (n, length, dim).
-        """
-        count = len(actions)
-        observations = self.normaliser(observations).expand(count, -1, -1, -1)
-        inputs = torch.cat([observations, self._seen(actions)], dim=-1)
-        steps = inputs.flatten(0, 2).unsqueeze(1)
-        memories = self.torso.remember(steps, before.expand(count, -1, -1, -1).flatten(0, 2))
-        return self.logits(memories.squeeze(1)).unflatten(0, tuple(inputs.shape[:3]))
-
-    def mean(self, logits: Tensor) -> Tensor:
-        """Map logits (..., atoms) to expected returns (...)."""
-        return (functional.softmax(logits, dim=-1) * self.atoms).sum(dim=-1)

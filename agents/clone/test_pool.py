@@ -5,9 +5,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from leogym.agents.sage import pool, scenarios
-from leogym.agents.sage.sequences import Sequences
-from leogym.agents.sage.settings import SCHEMES, PoolRanges
+from leogym.agents.clone import pool, scenarios
+from leogym.agents.clone.sequences import Sequences
+from leogym.agents.clone.settings import SCHEMES, PoolRanges
 from leogym.common.errors import InputError
 
 

@@ -1,4 +1,4 @@
-"""Sage's scenarios: for the pool, for choosing the best policy, and for the final evaluation."""
+"""Scenarios: for the pool, for choosing the best policy, and for the final evaluation."""
 
 import itertools
 import json
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import leosim
 import numpy as np
 
-from leogym.agents.sage.settings import PoolRanges
+from leogym.agents.clone.settings import PoolRanges
 from leogym.configs.queue import Queue
 from leogym.configs.scenario import Flow, Link, Scenario
 
@@ -69,7 +69,7 @@ class Situation:
         """Return the same traces as CSV text."""
         if self.step == 1:
             return {}
-        header = json.dumps({"format": "leogym-path-trace", "version": 1, "made_by": "agents.sage"})
+        header = json.dumps({"format": "leogym-path-trace", "version": 1, "made_by": "agents.clone"})
         rows = [
             f"{at:g},{self.one_way_ms:.6f},{rate:.6f},{rate:.6f},0,1,0,"
             for at, rate in (

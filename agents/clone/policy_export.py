@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor
 
-from leogym.agents.sage.policy_and_critic import CLIP, FLOOR, Encoder, Policy
-from leogym.agents.sage.pool import ACTION_MAX, SPEC_VERSION
-from leogym.agents.sage.settings import SageSettings
+from leogym.agents.clone.network import CLIP, FLOOR, Encoder, Policy
+from leogym.agents.clone.pool import ACTION_MAX, SPEC_VERSION
+from leogym.agents.clone.settings import CloneSettings
 from leogym.agents.training.onnx_export import OPSET
 
 
@@ -152,7 +152,7 @@ def to_onnx(policy: Policy, description: str, *, reset_first: bool = False) -> b
     return model.SerializeToString()
 
 
-def description(policy: Policy, settings: SageSettings) -> dict[str, object]:
+def description(policy: Policy, settings: CloneSettings) -> dict[str, object]:
     """Return the contents of policy.json except its provenance."""
     return {
         "agent": settings.spec,

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from leogym.agents.sage import pool
-from leogym.agents.sage.pool import Run
+from leogym.agents.clone import pool
+from leogym.agents.clone.pool import Run
 from leogym.common.errors import InputError
 
 
