@@ -47,6 +47,14 @@ def parser() -> OneLineParser:
 
     collect = commands.add_parser("collect", help="add the cells of a folder to the study's table")
     collect.add_argument("--out", type=Path, default=Path("runs/reference"))
+    rewards = commands.add_parser(
+        "rewards", help="check that PPO learns with each named reward in two minutes"
+    )
+    rewards.add_argument("--rewards", type=_names, default=(), help="separated by commas; default: all")
+    rewards.add_argument("--seeds", type=_names, default=(), help="separated by commas; default: 1,2,3")
+    rewards.add_argument("--minutes", type=float, default=2.0, help="of each training (default: 2)")
+    rewards.add_argument("--steps", type=int, help="of each training, instead of its minutes")
+    rewards.add_argument("--out", type=Path, default=Path("runs/rewards"))
     commands.add_parser("anchors", help="measure random actions, Cubic and Orbit in all environments")
     commands.add_parser("page", help="write the tables of README.md and the figures")
     return arguments
@@ -62,7 +70,7 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(words)
     commands = {
         **{"cell": _cell, "run": _run, "tune": _tune},
-        **{"collect": _collect, "anchors": _anchors, "page": _page},
+        **{"collect": _collect, "rewards": _rewards, "anchors": _anchors, "page": _page},
     }
     return commands[arguments.command](arguments)
 
@@ -131,6 +139,16 @@ def _collect(arguments: Namespace) -> int:
     records.write(table)
     print(f"{records.FILE}: {table.select('algorithm', 'id', 'seed').n_unique()} cells")
     return 0
+
+
+def _rewards(arguments: Namespace) -> int:
+    from studies.reference import rewards
+    from studies.reference.cells import SEEDS
+
+    steps, minutes = arguments.steps, arguments.minutes
+    length = ("--minutes", str(minutes)) if steps is None else ("--steps", str(steps))
+    seeds = [int(seed) for seed in arguments.seeds] or SEEDS
+    return 0 if rewards.check(arguments.rewards or rewards.names(), seeds, length, arguments.out) else 1
 
 
 def _anchors(arguments: Namespace) -> int:
