@@ -200,6 +200,10 @@ class Scenario(Part):
     """Timing noise of the hosts: each ACK is delayed by up to this much."""
     handshake: bool = False
     """Whether TCP flows start with a handshake; otherwise their connections already exist."""
+    telemetry_header_bytes: Annotated[int, Range(ge=0, le=256)] = 0
+    """Bytes that the sender's header adds to each packet of a scheme that needs telemetry, and to its ACK."""
+    telemetry_hop_bytes: Annotated[int, Range(ge=0, le=256)] = 0
+    """Bytes that each link's telemetry record adds to such a packet from there on, and to its ACK."""
     links: Annotated[dict[str, Link], Field(min_length=1)]
     """At least one."""
     flows: Annotated[list[Flow], Field(min_length=1)]

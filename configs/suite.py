@@ -49,7 +49,17 @@ Metric = Literal[
     "share",
 ]
 Figure = Literal[
-    "tradeoff", "timeline", "sharing", "fairness", "curve", "windows", "boxes", "completion", "distribution"
+    "tradeoff",
+    "timeline",
+    "sharing",
+    "fairness",
+    "efficiency",
+    "curve",
+    "windows",
+    "boxes",
+    "completion",
+    "distribution",
+    "cdf",
 ]
 
 _PLACEHOLDER = re.compile(r"\$(?:\{(\w+)\}|(\w+))")

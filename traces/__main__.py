@@ -1,4 +1,4 @@
-"""The command line: ``leogym traces list|build|check|export|import|synth|calibrate|recover|plot``."""
+"""The command line ``leogym traces``: one subcommand per module."""
 
 import argparse
 import json
@@ -19,7 +19,18 @@ from leogym.traces.calibrate import recover_command as recover
 from leogym.traces.formats import cli as exchange_cli
 from leogym.traces.formats import registry
 from leogym.traces.orbit import places
-from leogym.traces.path import batch, cache, command, named_paths, path_trace, physics, shared, spec, synth
+from leogym.traces.path import (
+    batch,
+    cache,
+    command,
+    named_paths,
+    path_trace,
+    physics,
+    report_error,
+    shared,
+    spec,
+    synth,
+)
 
 PROGRAM = "leogym traces"
 BUILT_BY = (["leogym", "traces", "build"], ["python", "-m", "traces", "build"])
@@ -91,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
     )
     shared.add_arguments(pairs)
 
+    report_error.add(commands)
     exchange_cli.add(commands)
     synth.add(commands)
     calibrate.add(commands)
@@ -214,6 +226,7 @@ def main() -> int:
         "check": _check,
         "plot": _plot,
         "shared": shared.run,
+        "report-error": report_error.run,
         "synth": synth.run,
         "calibrate": calibrate.run,
         "recover": recover.run,

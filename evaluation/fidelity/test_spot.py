@@ -9,15 +9,23 @@ from leogym.kernel_bridge.lab import virtual_run
 
 UNABLE = {"reroute", "leotcp-reroute", "converging-paths"}
 """Their flows change routes, which nested shells cannot do."""
-NO_KERNEL = {"l4s", "l4s-hotspot", "l4s-pair", "l4s-starlink"}
-"""No stock kernel has their scheme, Prague."""
+NO_KERNEL = {"l4s", "l4s-hotspot", "l4s-pair", "l4s-starlink", "leotcp-telemetry"}
+"""No stock kernel has their scheme, Prague or LeoTCP."""
 VARIANTS = {
+    "geo-loss",
     "geometry",
     "geometry-orbit",
     "geometry-pair",
+    "leo-pair-leoem",
+    "leo-single-leoem",
     "leo-single-others",
     "leotcp-parking-lot-buffers",
+    "no-outages",
     "responsiveness-heavy-loss",
+    "shared-path-soft",
+    "starlink-24-ms",
+    "starlink-mix-24-ms",
+    "starlink-short-24-ms",
     "static-links",
 }
 """Variants of other suites, which have the spot checks."""

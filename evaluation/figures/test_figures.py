@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from leogym.configs import suite as suites
-from leogym.evaluation.figures import boxes, completion, curve, distribution, fairness
+from leogym.evaluation.figures import boxes, cdf, completion, curve, distribution, efficiency, fairness
 from leogym.evaluation.recorded.results import Results
 from tests.support.sample_results import sample_results
 
@@ -119,3 +119,44 @@ def test_dots_of_mixes_are_in_the_order_of_the_runs():
     ]
     dots = fairness._runs(Results(Path(), {}, pl.DataFrame(rows)), suite, "one", "cubic", "jain")
     assert dots == [*range(0, 14, 2), *range(1, 14, 2)]
+
+
+def test_a_cdf_has_a_step_for_each_run_and_the_path_of_each_repeat():
+    suite = suites.load("responsiveness")
+    rows = [
+        {"suite": suite.name, "scenario": "steps", "scheme": scheme, "run_scheme": scheme}
+        | {"repeat": repeat, "rtt_mean_ms": 60.0}
+        | {"goodput_mbps": share * capacity, "normalized_goodput": share, "base_rtt_mean_ms": 50.0 + repeat}
+        for scheme, share in (("cubic", 0.9), ("bbr3", 0.5))
+        for repeat, capacity in enumerate((80.0, 60.0, 70.0))
+    ]
+    config = {
+        "suites": [suite.model_dump(mode="json")],
+        "schemes": {"cubic": "", "bbr3": ""},
+        "scenarios": {},
+    }
+    results = Results(Path(), {"config": config}, pl.DataFrame(rows))
+    results.__dict__["summary"] = results.runs
+    goodput, rtt = cdf.panels(results, suite)
+    assert goodput.label == "steps: median of mean goodput (Mbit/s) over runs: cubic 63; bbr3 35"
+    lines = [(list(line.get_xdata()), list(line.get_ydata())) for line in goodput.figure.axes[0].lines]  # type: ignore[arg-type]
+    thirds = pytest.approx([1 / 3, 2 / 3, 1.0])
+    assert lines == [
+        (pytest.approx([54.0, 63.0, 72.0]), thirds),
+        (pytest.approx([30.0, 35.0, 40.0]), thirds),
+        (pytest.approx([60.0, 70.0, 80.0]), thirds),
+    ]
+    assert list(rtt.figure.axes[0].lines[-1].get_xdata()) == [50.0, 51.0, 52.0]  # type: ignore[arg-type]
+
+
+def test_efficiency_has_a_mark_where_utilization_and_evenness_of_a_scheme_meet(results):
+    [suite] = results.suites
+    panels = efficiency.panels(results, suite)
+    assert len(panels) == len(results.scenarios(suite.name))
+    scenario = results.scenarios(suite.name)[0]
+    rows = [results.interval(suite.name, scenario, "cubic", metric) for metric in ("jain", "utilization")]
+    jain, used = (row["mean"] for row in rows if row is not None)
+    assert f"cubic {used:.2f} at {jain:.2f}" in panels[0].label
+    # The mark, then the ends of its intervals.
+    mark = panels[0].figure.axes[0].lines[1]
+    assert (list(mark.get_xdata()), list(mark.get_ydata())) == ([jain], [used])  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from leogym.configs.suite import Suite
 from leogym.evaluation.recorded.file_names import joined
 from leogym.evaluation.recorded.results import Results
-from leogym.results.figure_style import FAINT, INK, MUTED, Panel, canvas, legend_above, looks
+from leogym.results.figure_style import FAINT, INK, MUTED, Look, Panel, canvas, legend_above, looks
 
 TITLE = "Goodput against delay"
 CAPTION = (
@@ -39,7 +39,7 @@ def _points(results: Results, suite: Suite, scenario: str) -> dict[str, dict[str
         x = results.interval(suite.name, scenario, scheme, delay)
         y = results.interval(suite.name, scenario, scheme, goodput)
         if x and y:
-            points[scheme] = {"x": _edges(x), "y": _edges(y), "n": x["n"]}
+            points[scheme] = {"x": edges(x), "y": edges(y), "n": x["n"]}
     return points
 
 
@@ -48,9 +48,27 @@ def _delay(suite: Suite) -> str:
     return "shared_delay_inflation" if "shared_delay_inflation" in suite.headline else "delay_inflation"
 
 
-def _edges(row: dict[str, Any]) -> tuple[float, float, float]:
+def edges(row: dict[str, Any]) -> tuple[float, float, float]:
+    """Return a summary row's mean and the ends of its interval; of a single run, the mean."""
     low, high = row["ci_low"], row["ci_high"]
     return row["mean"], row["mean"] if low is None else low, row["mean"] if high is None else high
+
+
+def draw_mark(axes: Axes, point: dict[str, Any], look: Look) -> None:
+    """Draw a scheme's mean with its interval on both axes."""
+    (x, *x_edges), (y, *y_edges) = point["x"], point["y"]
+    axes.errorbar(
+        x,
+        y,
+        xerr=[[max(0.0, x - x_edges[0])], [max(0.0, x_edges[1] - x)]],
+        yerr=[[max(0.0, y - y_edges[0])], [max(0.0, y_edges[1] - y)]],
+        fmt=look.marker,
+        color=look.color,
+        markersize=7,
+        elinewidth=1.2,
+        capsize=2.5,
+        zorder=3,
+    )
 
 
 def _panel(
@@ -60,19 +78,7 @@ def _panel(
     with canvas(4.3, 3.5) as (figure, [axes]):
         _guides(axes, x_max)
         for scheme, point in points.items():
-            (x, *x_edges), (y, *y_edges) = point["x"], point["y"]
-            axes.errorbar(
-                x,
-                y,
-                xerr=[[max(0.0, x - x_edges[0])], [max(0.0, x_edges[1] - x)]],
-                yerr=[[max(0.0, y - y_edges[0])], [max(0.0, y_edges[1] - y)]],
-                fmt=look[scheme].marker,
-                color=look[scheme].color,
-                markersize=7,
-                elinewidth=1.2,
-                capsize=2.5,
-                zorder=3,
-            )
+            draw_mark(axes, point, look[scheme])
         axes.set(xlim=(0.93, x_max), ylim=(0.0, 1.06), title=scenario)
         axes.set_xlabel(f"{_delay(suite).replace('_', ' ')} (×)")
         axes.set_ylabel("utilization" if "utilization" in suite.headline else "normalized goodput")

@@ -53,5 +53,5 @@ def test_faulty_delays_are_those_of_held_satellites_only() -> None:
     fields |= {"to_site": named_paths.spec("sd-ny-isl").to_site}
     with pytest.raises(InputError, match="leoem-flat needs attach nearest"):
         parse(fields, "build")
-    with pytest.raises(InputError, match="only leoem-flat may follow ~"):
+    with pytest.raises(InputError, match="only leoem-flat or shortest may follow ~"):
         named_paths.spec("sd-ny-isl~flat")

@@ -27,6 +27,12 @@ _PAIRS = {
 """User sites and links by name: the pairs in SaTCP's evaluation (Cao and Zhang, INFOCOM 2023)."""
 
 
+_VARIANTS: dict[str, dict[str, str | float]] = {
+    FLAT: {"delays": FLAT},
+    "shortest": {"attach": "shortest", "route_s": 0.1},
+}
+"""Fields by what follows ~. ``shortest`` is the rule of Hypatia and of LeoTCP's model (section IV-A)."""
+
 Links = Literal["isl", "bent-pipe"]
 _LINKS: dict[str, Links] = {"isl": "isl", "bp": "bent-pipe"}
 
@@ -68,12 +74,13 @@ def spec(name: str) -> PathSpec:
     """Return the spec of a named path: `PathSpec`'s defaults, over one revolution at 550 km.
 
     Variants: ``sd-ny-bp@oneweb`` uses another constellation, ``sd-ny-bp~leoem-flat`` and
-    ``sd-ny-bp@oneweb~leoem-flat`` have LeoEM's faulty delays.
+    ``sd-ny-bp@oneweb~leoem-flat`` have LeoEM's faulty delays, and ``sd-ny-bp~shortest`` takes the shortest
+    route at every 100 ms, without hard handovers.
 
     Raises:
         InputError: there is no such path, constellation or variant.
     """
-    place, tilde, delays = name.partition("~")
+    place, tilde, variant = name.partition("~")
     path, at, shell = place.partition("@")
     pair = _pair(path)
     if pair is None:
@@ -85,12 +92,12 @@ def spec(name: str) -> PathSpec:
     if at and shell not in constellation.names():
         suggestion = suggest_names(shell, constellation.names(), LISTED_BY)
         raise InputError(f"path: {name!r}: no such constellation {suggestion}")
-    if tilde and delays != FLAT:
-        raise InputError(f"path: {name!r}: only {FLAT} may follow ~")
+    if tilde and variant not in _VARIANTS:
+        raise InputError(f"path: {name!r}: only {' or '.join(_VARIANTS)} may follow ~")
     origin, destination, links = pair
     cities = places.cities()
     return PathSpec.model_validate(
         {"name": name, "from_site": cities[origin], "to_site": cities[destination], "links": links}
         | ({"constellation": shell} if at else {})
-        | ({"delays": delays} if tilde else {})
+        | _VARIANTS.get(variant, {})
     )

@@ -27,7 +27,7 @@ pub mod vivace;
 pub mod westwood;
 pub mod yeah;
 
-use crate::parts::hystart::Detect;
+use crate::parts::hystart::{Detect, HyStart};
 use crate::parts::window::Windowed;
 use crate::{Context, Scheme};
 
@@ -119,9 +119,13 @@ schemes! { $
         "cubic": |_| cubic::Cubic::new(true),
         "CUBIC (RFC 9438) with HyStart, the default of most operating systems: window growth is a cubic \
          function of the time since the last loss; multiplies by 0.7 on loss.";
-        "cubic-hystart-delay": |_| cubic::Cubic::with_hystart(Detect::Delay),
+        "cubic-hystart-delay": |_| cubic::Cubic::starting(HyStart::detecting(Detect::Delay)),
         "CUBIC whose HyStart looks at delays alone (Linux's hystart_detect 2).";
-        "cubic-hystart-train": |_| cubic::Cubic::with_hystart(Detect::Train),
+        "cubic-hystart-deviation": |_| cubic::Cubic::starting(HyStart::by_deviation()),
+        "CUBIC whose HyStart exits when delay exceeds its mean by two deviations (Peters et al., 2021).";
+        "cubic-hystart-nomax": |_| cubic::Cubic::starting(HyStart::without_maximum()),
+        "CUBIC whose HyStart exits when delay grows by an eighth, without a maximum (Peters et al., 2021).";
+        "cubic-hystart-train": |_| cubic::Cubic::starting(HyStart::detecting(Detect::Train)),
         "CUBIC whose HyStart looks at trains of ACKs alone (Linux's hystart_detect 1).";
         "cubic-hystartpp": |_| cubic::Cubic::with_hystart_plus_plus(),
         "CUBIC (RFC 9438) with HyStart++ (RFC 9406): when delay grows, slow start goes on slowly for a while.";

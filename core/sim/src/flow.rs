@@ -360,13 +360,13 @@ impl Flow {
         }
     }
 
-    /// Record the telemetry header of packet `seq`, which finds `queued_bytes` at its first link.
+    /// Record the telemetry header of packet `seq`, which finds `queued_bytes` at its first link. Return the header's bytes.
     #[inline(never)]
-    pub fn begin_header(&mut self, seq: u64, now: Nanos, queued_bytes: u64) {
+    pub fn begin_header(&mut self, seq: u64, now: Nanos, queued_bytes: u64) -> u32 {
         let header = self.sender.scheme().header().unwrap_or_default();
-        if let Some(headers) = &mut self.headers {
-            headers.begin(seq, self.sender.packets_out(), now, header, queued_bytes);
-        }
+        let Some(headers) = &mut self.headers else { return 0 };
+        headers.begin(seq, self.sender.packets_out(), now, header, queued_bytes);
+        headers.header_bytes()
     }
 
     /// Process data that arrives at a flow that is not plain.
@@ -377,7 +377,8 @@ impl Flow {
             return None;
         }
         if self.ecn == EcnMode::Accurate {
-            let payload = u32::from(packet.bytes) - HEADER_BYTES;
+            let telemetry = self.headers.as_ref().map_or(0, |headers| headers.added_bytes(packet));
+            let payload = u32::from(packet.bytes) - HEADER_BYTES - telemetry;
             self.receiver.on_ecn_bits(packet.ecn.codepoint() as u8, payload);
         } else if !packet.ecn.says_nothing() {
             self.receiver.on_ecn(packet.ecn.is_answer(), packet.ecn.is_marked());
@@ -399,7 +400,7 @@ impl Flow {
             windows.announce(packet.seq, self.receiver.edge());
         }
         if let Some(headers) = &mut self.headers {
-            headers.answer(packet);
+            packet.bytes += headers.answer(packet) as u16;
         }
     }
 

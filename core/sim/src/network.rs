@@ -29,7 +29,7 @@ use crate::scenario::{
     UDP_SCHEME, nanos,
 };
 use crate::source::{OnOff, Source};
-use crate::telemetry::{Headers, Port};
+use crate::telemetry::{Headers, Port, Size};
 
 /// Path traces by the key that scenarios use.
 pub type TraceSet = BTreeMap<String, Arc<PathTrace>>;
@@ -379,7 +379,9 @@ fn headers(scenario: &Scenario, index: usize, routes: &Routes) -> Result<Box<Hea
         );
         return Err(ScenarioError::new(&scenario.name, format!("flows.{index}.route"), rule));
     }
-    Ok(Box::new(Headers::new(hops)))
+    let [header, hop] =
+        [scenario.telemetry_header_bytes, scenario.telemetry_hop_bytes].map(|bytes| bytes as u16);
+    Ok(Box::new(Headers::new(hops, Size { header, hop })))
 }
 
 fn on_off(spec: &FlowSpec) -> Option<OnOff> {

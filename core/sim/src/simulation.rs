@@ -171,9 +171,9 @@ impl Simulation {
             self.now = time;
             match source {
                 Source::Link(link) => {
-                    while let Some(packet) = self.links[link].poll(time) {
+                    while let Some(mut packet) = self.links[link].poll(time) {
                         if observed {
-                            self.note_passage(packet, link);
+                            packet.bytes += self.note_passage(packet, link);
                         }
                         self.arrive(packet);
                     }
@@ -215,20 +215,22 @@ impl Simulation {
         self.flows[packet.flow as usize].order.check(packet, parts);
     }
 
-    /// Update the telemetry header of a packet that leaves the link `from`.
+    /// Update the telemetry header of a packet that leaves the link `from`. Return the bytes by which the packet grows.
     #[inline(never)]
-    fn note_passage(&mut self, packet: Packet, from: usize) {
+    fn note_passage(&mut self, packet: Packet, from: usize) -> u16 {
         let flow = &mut self.flows[packet.flow as usize];
-        let Some(headers) = flow.headers.as_mut().filter(|_| packet.kind == Kind::Data) else { return };
+        let Some(headers) = flow.headers.as_mut().filter(|_| packet.kind == Kind::Data) else { return 0 };
+        let mut grows = 0;
         // Access links have no port: they model distance, not a switch.
         if let Some(port) = self.ports.get_mut(from) {
             let departure = self.links[from].last_departure();
             let rate = bandwidth_bps(self.links[from].schedule(), departure.at);
-            headers.leave(&packet, port, from as u32, rate, departure);
+            grows = headers.leave(&packet, port, from as u32, rate, departure);
         }
         let next = self.paths.next(packet.path, false, packet.hop + 1);
         let queued_bytes = next.map(|next| self.links[next.link() as usize].queued_bytes(self.now));
         headers.go_on(&packet, queued_bytes);
+        grows
     }
 
     fn received(&mut self, packet: Packet) {
@@ -344,10 +346,10 @@ impl Simulation {
                 if !plain {
                     flow.note_sent(self.now, transmit.seq);
                 }
+                let mut bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
                 if !plain && flow.headers.is_some() {
-                    flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
+                    bytes += flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
                 }
-                let bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
                 let ecn = if plain { Ecn::default() } else { flow.ecn_of(transmit.retransmission) };
                 send(link, transmit.seq, bytes, ecn.pushing(pushes && transmit.pushes));
             }

@@ -41,6 +41,16 @@ pub struct Headers {
     latest: u64,
     /// ACKs in flight and the packets that they answer.
     answers: VecDeque<Answer>,
+    size: Size,
+}
+
+/// Bytes that telemetry adds to packets on the wire.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Size {
+    /// The sender's header.
+    pub header: u16,
+    /// A switch's record.
+    pub hop: u16,
 }
 
 /// An ACK, identified by its content. Only ACKs for packets that arrived before can have equal content.
@@ -53,8 +63,9 @@ struct Answer {
 }
 
 impl Headers {
-    pub fn new(most_hops: usize) -> Self {
+    pub fn new(most_hops: usize, size: Size) -> Self {
         Self {
+            size,
             slots: vec![Slot::default(); SLOTS].into(),
             hops: vec![Hop::default(); SLOTS * most_hops].into(),
             most_hops,
@@ -84,7 +95,21 @@ impl Headers {
         (slot.seq == packet.seq && slot.sent_at == packet.timestamp).then_some(index)
     }
 
-    /// Record that `packet` left `link`, whose switch is `port`.
+    /// Bytes that the sender's header adds to a packet.
+    pub fn header_bytes(&self) -> u32 {
+        u32::from(self.size.header)
+    }
+
+    /// Bytes that telemetry has added to `packet` so far; 0 if another packet or transmission has taken its slot.
+    pub fn added_bytes(&self, packet: &Packet) -> u32 {
+        self.find(packet).map_or(0, |index| self.bytes_of(index))
+    }
+
+    fn bytes_of(&self, index: usize) -> u32 {
+        u32::from(self.size.header) + u32::from(self.slots[index].hops) * u32::from(self.size.hop)
+    }
+
+    /// Record that `packet` left `link`, whose switch is `port`. Return the bytes that the switch's record adds to it.
     pub fn leave(
         &mut self,
         packet: &Packet,
@@ -92,8 +117,8 @@ impl Headers {
         link: u32,
         rate_bps: u64,
         departure: Departure,
-    ) {
-        let Some(index) = self.find(packet) else { return };
+    ) -> u16 {
+        let Some(index) = self.find(packet) else { return 0 };
         let slot = &mut self.slots[index];
         let (flows, average_rtt) = port.observe(departure.at, packet.flow, slot.header);
         self.hops[index * self.most_hops + usize::from(slot.hops)] = Hop {
@@ -107,6 +132,7 @@ impl Headers {
             average_rtt,
         };
         slot.hops += 1;
+        self.size.hop
     }
 
     /// Record that `packet` finds `queued_bytes` at its next link; `None` if it has reached the receiver.
@@ -122,10 +148,12 @@ impl Headers {
         }
     }
 
-    /// Record that `ack` leaves the receiver. It answers the latest packet, even one whose ACK was delayed.
-    pub fn answer(&mut self, ack: &Packet) {
+    /// Record that `ack` leaves the receiver. It answers the latest packet, even one whose ACK was delayed. Return the bytes
+    /// of the telemetry that it echoes.
+    pub fn answer(&mut self, ack: &Packet) -> u32 {
         let answer = Answer { cumulative: ack.seq, echo: ack.timestamp, sacks: ack.sacks, seq: self.latest };
         self.answers.push_back(answer);
+        self.bytes_of(self.index(self.latest))
     }
 
     /// Return the hops of the packet that `ack` answers; `None` if its slot was overwritten.
@@ -154,6 +182,7 @@ impl Headers {
             most_hops: self.most_hops,
             latest: self.latest,
             answers: std::mem::take(&mut self.answers),
+            size: self.size,
         };
         for (slot, hops) in self.slots.iter().zip(self.hops.chunks(self.most_hops)) {
             let index = larger.index(slot.seq);

@@ -2,7 +2,7 @@
 
 mod slow_start;
 
-use crate::parts::hystart::{Detect, HyStart};
+use crate::parts::hystart::HyStart;
 use crate::parts::hystart_plus_plus::HyStartPlusPlus;
 use crate::parts::rapid_start::RapidStart;
 use crate::parts::ticks::{self, HZ};
@@ -63,9 +63,9 @@ impl Cubic {
         }
     }
 
-    /// Use only these heuristics of HyStart.
-    pub fn with_hystart(detect: Detect) -> Self {
-        Self { slow_start: SlowStart::HyStart(HyStart::detecting(detect)), ..Self::new(false) }
+    /// Use this HyStart.
+    pub fn starting(hystart: HyStart) -> Self {
+        Self { slow_start: SlowStart::HyStart(hystart), ..Self::new(false) }
     }
 
     /// Use HyStart++ (RFC 9406).

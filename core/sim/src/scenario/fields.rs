@@ -33,6 +33,8 @@ pub struct Scenario {
     #[serde(default = "Scenario::default_seed")] pub seed: u64,
     #[serde(default = "Scenario::default_host_jitter_us")] pub host_jitter_us: f64,
     #[serde(default)] pub handshake: bool,
+    #[serde(default)] pub telemetry_header_bytes: u32,
+    #[serde(default)] pub telemetry_hop_bytes: u32,
     pub links: BTreeMap<String, LinkSpec>,
     pub flows: Vec<FlowSpec>,
     #[serde(default)] pub events: Vec<EventSpec>,
@@ -45,6 +47,8 @@ impl Scenario {
 impl Part for Scenario { fn validate(&self) -> Result<(), Broken> {
     check("duration_s", self.duration_s > 0.0 && self.duration_s < 3_200_000_000.0, "must be a number above 0 and below 3,200,000,000")?;
     check("host_jitter_us", (0.0..=1_000_000.0).contains(&self.host_jitter_us), "must be a number from 0 to 1,000,000")?;
+    check("telemetry_header_bytes", self.telemetry_header_bytes <= 256, "must be a whole number from 0 to 256")?;
+    check("telemetry_hop_bytes", self.telemetry_hop_bytes <= 256, "must be a whole number from 0 to 256")?;
     check("links", !self.links.is_empty(), "its length must be at least 1")?;
     self.links.iter().try_for_each(|(key, part)| within(&format!("links.{key}"), part.validate()))?;
     check("flows", !self.flows.is_empty(), "its length must be at least 1")?;

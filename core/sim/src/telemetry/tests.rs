@@ -25,7 +25,7 @@ fn departure(at: Nanos) -> Departure {
 
 #[test]
 fn a_packet_collects_a_hop_at_each_link_and_an_acknowledgement_finds_them() {
-    let mut headers = Headers::new(2);
+    let mut headers = Headers::new(2, Size::default());
     let mut ports = [Port::new(1), Port::new(1)];
     let header = Header { base_rtt: 20 * MS, window: 10 };
     headers.begin(7, 1, 100, header, 4_500);
@@ -42,8 +42,25 @@ fn a_packet_collects_a_hop_at_each_link_and_an_acknowledgement_finds_them() {
 }
 
 #[test]
+fn the_bytes_of_header_and_records_are_known_on_the_way_and_echoed() {
+    let mut headers = Headers::new(2, Size { header: 12, hop: 28 });
+    let mut port = Port::new(1);
+    assert_eq!(headers.header_bytes(), 12);
+    headers.begin(7, 1, 100, Header::default(), 0);
+    let sent = packet(0, 7, 100);
+    assert_eq!(headers.added_bytes(&sent), 12);
+    assert_eq!(headers.leave(&sent, &mut port, 3, 8, departure(MS)), 28);
+    assert_eq!(headers.leave(&sent, &mut port, 4, 8, departure(2 * MS)), 28);
+    headers.go_on(&sent, None);
+    assert_eq!(headers.added_bytes(&sent), 68);
+    assert_eq!(headers.answer(&Head { seq: 8, ..Head::new(Kind::Ack, 52, 0, 0) }.into()), 68);
+    // Another transmission has its own header.
+    assert_eq!(headers.added_bytes(&packet(0, 7, 900)), 0);
+}
+
+#[test]
 fn a_packet_sent_again_does_not_mix_with_its_first_transmission() {
-    let mut headers = Headers::new(1);
+    let mut headers = Headers::new(1, Size::default());
     let mut port = Port::new(1);
     headers.begin(7, 1, 100, Header::default(), 0);
     headers.begin(7, 1, 900, Header::default(), 0);
@@ -55,7 +72,7 @@ fn a_packet_sent_again_does_not_mix_with_its_first_transmission() {
 
 #[test]
 fn a_flow_with_more_packets_out_gets_more_room_and_keeps_what_is_collected() {
-    let mut headers = Headers::new(1);
+    let mut headers = Headers::new(1, Size::default());
     let mut port = Port::new(1);
     for seq in 0..1_000 {
         headers.begin(seq, seq as u32 + 1, seq, Header::default(), 0);
@@ -105,7 +122,7 @@ fn a_packet_that_knows_no_rtt_is_counted_but_not_averaged() {
 
 #[test]
 fn an_acknowledgement_tells_of_the_packet_that_came_last_and_lost_ones_are_skipped() {
-    let mut headers = Headers::new(1);
+    let mut headers = Headers::new(1, Size::default());
     let mut port = Port::new(1);
     let ack = |cumulative: u64| Packet::from(Head { kind: Kind::Ack, ..packet(0, cumulative, 55).head });
     for seq in 0..4 {
@@ -126,7 +143,7 @@ fn an_acknowledgement_tells_of_the_packet_that_came_last_and_lost_ones_are_skipp
 
 #[test]
 fn duplicate_acknowledgements_are_told_apart_by_what_they_selectively_acknowledge() {
-    let mut headers = Headers::new(1);
+    let mut headers = Headers::new(1, Size::default());
     let mut port = Port::new(1);
     let duplicate = |end: u64| {
         let mut ack = Packet::from(Head { kind: Kind::Ack, ..packet(0, 1, 55).head });

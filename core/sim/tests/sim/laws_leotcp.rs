@@ -84,6 +84,31 @@ fn random_loss_does_not_slow_leotcp_down() {
 }
 
 #[test]
+fn telemetry_takes_the_share_of_the_wire_that_its_bytes_have() {
+    // Section III-A, Fig. 2: three fields in the header and seven in each hop's record, here of 4 bytes each. The last link
+    // is the bottleneck: packets arrive there with the header and two records.
+    let run_with = |header: u32, hop: u32, reverse: Value| {
+        let mut scenario = dumbbell(100.0, 5.0, 30.0, &["leotcp"]);
+        let wide = json!({"rate_mbps": 1_000, "delay_ms": 5, "queue": {"bdp": 1.0}});
+        let last = json!({"rate_mbps": 100, "delay_ms": 5, "queue": {"bdp": 1.0}, "reverse": reverse});
+        scenario["links"] = json!({"a": wide, "b": wide, "c": last});
+        scenario["flows"][0]["route"] = json!(["a", "b", "c"]);
+        (scenario["telemetry_header_bytes"], scenario["telemetry_hop_bytes"]) = (json!(header), json!(hop));
+        let log = run(&scenario, SECOND);
+        (goodput(&log, 0, 10.0, 30.0), mean(&log.flow_series.rtt_ms[10..]))
+    };
+    let (free, _) = run_with(0, 0, Value::Null);
+    let (counted, _) = run_with(12, 28, Value::Null);
+    let expected = 1_500.0 / (1_500.0 + 12.0 + 2.0 * 28.0);
+    assert!((counted / free / expected - 1.0).abs() < 0.003, "{counted} of {free}");
+    // ACKs echo header and records: 148 bytes instead of 52, for every second of 8,000 packets a second, overfill a reverse
+    // path of 3 Mbit/s.
+    let reverse = json!({"rate_mbps": 3.0, "queue": {"packets": 100}});
+    let (small_ms, large_ms) = (run_with(0, 0, reverse.clone()).1, run_with(12, 28, reverse).1);
+    assert!(small_ms < 35.0 && large_ms > 50.0, "{small_ms} and {large_ms} ms");
+}
+
+#[test]
 fn newcomers_take_their_share_from_fifty_flows_at_once_without_a_loss() {
     // Section IV-E: 200 Mbit/s and 100 ms; "Using 95% as the AI allows newly arriving flows to converge
     // rapidly". Without the initial phase, the 5 % of a share of 1/58 take many RTTs.

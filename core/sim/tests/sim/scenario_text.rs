@@ -134,7 +134,7 @@ fn errors_of_syntax_types_ranges_and_rules_are_named_with_their_field() {
         (
             r#""name": "two""#,
             r#""name": "t\nwo", "bad\nkey": 1"#,
-            "scenario: line 1 column 28: unknown field `bad key`, expected one of `name`, `duration_s`, `seed`, `host_jitter_us`, `handshake`, `links`, `flows`, `events`",
+            "scenario: line 1 column 28: unknown field `bad key`, expected one of `name`, `duration_s`, `seed`, `host_jitter_us`, `handshake`, `telemetry_header_bytes`, `telemetry_hop_bytes`, `links`, `flows`, `events`",
         ),
         (r#""loss": 0.01"#, r#""loss": 1.5"#, "two: links.a.loss: must be a number from 0 to 1"),
         (r#""route": ["b"]"#, r#""route": []"#, "two: flows.1.route: its length must be from 1 to 200"),
