@@ -139,7 +139,7 @@ class Kept:
 
 
 def _with_present_texts(row: dict[str, Any]) -> dict[str, Any]:
-    [claim] = [claim for claim in load(row["paper"]).claims if claim.id == row["claim"]]
+    [claim] = [claim for claim in load(row["paper"]).judged if claim.id == row["claim"]]
     return row | {text: getattr(claim, text) for text in TEXTS}
 
 
@@ -286,7 +286,7 @@ def page(tables: Kept) -> str:
     template = environment(Path(__file__).parent, autoescape=False).get_template("keep.md.j2")
     sections = [
         (load(str(name)), claims.counted(rows["verdict"]))
-        for (name,), rows in tables.claims.group_by(["paper"], maintain_order=True)
+        for (name,), rows in claims.own(tables.claims).group_by(["paper"], maintain_order=True)
     ]
     imported = tables.claims["ours"].str.extract(r"(\w+)-authors").drop_nulls()
     first, *later = tables.evaluations.iter_rows(named=True)

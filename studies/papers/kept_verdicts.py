@@ -148,7 +148,7 @@ def judge_again(
     judged: list[Verdict | dict[str, Any]] = []
     for name in shipped():
         paper = load(name)
-        for claim in paper.claims:
+        for claim in paper.judged:
             row = old.get((name, claim.id))
             if row is None or row["verdict"] == "not run" or row["digest"] != digests.of_claim(claim):
                 judged.append(judge(claim, paper, intervals))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,9 +12,12 @@ from pydantic import Field, ValidationError, model_validator
 from leogym.common import yaml_text
 from leogym.common.errors import InputError, one_line
 from leogym.common.strict import NonNegative, Strict
-from studies.papers.kinds import AnyClaim, Ordering
+from studies.papers.claim import Name
+from studies.papers.kinds import AnyClaim, Ordering, Ratio
 
 FOLDER = Path(__file__).parent / "claims"
+ELSEWHERE = "@"
+"""Sign in the id of a claim that is judged on another suite than its own."""
 
 
 class Paper(Strict):
@@ -25,7 +29,17 @@ class Paper(Strict):
     venue: str
     margin: NonNegative
     """Minimum tolerance of numbers from the paper's testbed, relative to their effect (`region.around`)."""
+    also_on: dict[Name, Name] = Field(default={})
+    """Suites with the setup of a claim's suite on another path, by the claim's suite."""
     claims: Annotated[list[AnyClaim], Field(min_length=1)]
+
+    @property
+    def judged(self) -> list[AnyClaim]:
+        """The claims, and those of `also_on` once more on the other suite (`on_other_suite`)."""
+        moved = [
+            on_other_suite(claim, self.also_on) for claim in self.claims if claim.suites & self.also_on.keys()
+        ]
+        return [*self.claims, *moved]
 
     @model_validator(mode="after")
     def _distinct(self) -> Paper:
@@ -40,6 +54,27 @@ class Paper(Strict):
                 except ValueError as error:
                     raise ValueError(f"claims: {claim.id}: {error}") from None
         return self
+
+
+def on_other_suite(claim: AnyClaim, others: Mapping[str, str]) -> AnyClaim:
+    """Return a claim as it is judged on the other suites: ``ID@SUITE``, which no count includes.
+
+    It is neither a headline nor a measurement of the paper, and has no reason to differ.
+    """
+    other = others.get(claim.suite) or next(others[name] for name in claim.suites if name in others)
+    changes: dict[str, Any] = {
+        "id": f"{claim.id}{ELSEWHERE}{other}",
+        "suite": others.get(claim.suite, claim.suite),
+        "headline": False,
+        "reason": None,
+    }
+    if isinstance(claim, Ratio):
+        changes |= {
+            side: part.model_copy(update={"suite": others.get(part.suite, part.suite)})
+            for side, part in (("of", claim.of), ("to", claim.to))
+            if part.suite
+        }
+    return claim.model_copy(update=changes)
 
 
 def shipped() -> list[str]:

@@ -11,7 +11,7 @@ from leogym.evaluation.report.page import QUICK
 from leogym.evaluation.report.section import Badge, FigureName, Section
 from leogym.evaluation.report.templates import environment
 from studies.papers import table
-from studies.papers.paper import Paper, load, shipped
+from studies.papers.paper import ELSEWHERE, Paper, load, shipped
 from studies.papers.verdicts import Verdict, verdicts
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -47,7 +47,8 @@ def make_section(results: Results) -> Section | None:
         figures={
             suite.name: figure
             for suite in results.suites
-            if (claims := by_suite[suite.name]) and (figure := figure_name(suite, claims[0].paper))
+            if (claims := [one for one in by_suite[suite.name] if ELSEWHERE not in one.claim.id])
+            and (figure := figure_name(suite, claims[0].paper))
         },
         in_suites={
             name: of_suite(anchor=ANCHOR, claims=claims) for name, claims in by_suite.items() if claims
@@ -70,6 +71,7 @@ def badge(judged: Sequence[Verdict]) -> Badge | None:
 
     A share of the claims of a few suites would say more about the choice of these suites.
     """
+    judged = [verdict for verdict in judged if ELSEWHERE not in verdict.claim.id]
     decided = [verdict for verdict in judged if verdict.outcome in ("agrees", "differs")]
     if len(decided) < COVERED * sum(len(load(name).claims) for name in shipped()):
         return None

@@ -28,7 +28,7 @@ TWELVE = (
 
 def of_claims() -> list[str]:
     """Return the names of the shipped suites that papers' claims need."""
-    claims = (claim for name in paper.shipped() for claim in paper.load(name).claims)
+    claims = (claim for name in paper.shipped() for claim in paper.load(name).judged)
     claimed = {suite for claim in claims for suite in claim.suites}
     return [name for name in suites.shipped() if name in claimed]
 
@@ -55,7 +55,7 @@ def reads_over_time(suite: str, schemes: str) -> bool:
 def _read_over_time() -> set[tuple[str, str]]:
     pairs = set()
     for name in paper.shipped():
-        for claim in paper.load(name).claims:
+        for claim in paper.load(name).judged:
             for part in claim.parts:
                 if reads_series(part.metric or claim.metric, part.window_s or claim.window_s):
                     schemes = [part.scheme] if part.scheme else claim.under_test

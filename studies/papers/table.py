@@ -10,7 +10,7 @@ import polars as pl
 
 from studies.papers.digests import of_claim
 from studies.papers.independent import independent
-from studies.papers.paper import Paper
+from studies.papers.paper import ELSEWHERE, Paper
 from studies.papers.region import OUTCOMES
 from studies.papers.verdicts import Verdict
 
@@ -35,13 +35,18 @@ class Section:
 
     @property
     def count(self) -> str:
-        """The number of claims per verdict, in words."""
-        return counted(row.outcome for row in self.rows)
+        """The number of the paper's own claims per verdict, in words."""
+        return counted(row.outcome for row in self.rows if ELSEWHERE not in row.claim.id)
 
     @property
     def suites(self) -> list[str]:
         """The claims' suites that ran."""
         return list(dict.fromkeys(row.claim.suite for row in self.rows if row.outcome != "not run"))
+
+
+def own(claims: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of ``claims.csv`` without claims that are judged on another suite than their own."""
+    return claims.filter(~pl.col("claim").str.contains(ELSEWHERE, literal=True))
 
 
 def counted(outcomes: Iterable[str]) -> str:

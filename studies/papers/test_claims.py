@@ -13,7 +13,7 @@ from studies.papers.kinds import Ordering, Ratio, Trend
 from studies.papers.measures import MEASURES
 from studies.papers.readings import choose
 
-ALL = [(name, claim) for name in paper.shipped() for claim in paper.load(name).claims]
+ALL = [(name, claim) for name in paper.shipped() for claim in paper.load(name).judged]
 CLAIM: dict[str, Any] = {"id": "one", "where": "IV, Fig. 1", "says": "It is so.", "suite": "leo-single"}
 VALUE = CLAIM | {
     "kind": "value",
@@ -152,3 +152,33 @@ def test_no_claim_agrees_with_a_value_that_shows_no_effect(name, claim):
     for low, high in ((0, 0), (-noise, noise), (-noise, 0), (0, noise)):
         shown = Interval(no_effect, no_effect + low, no_effect + high, 5)
         assert region.outcome(shown) != "agrees"
+
+
+def test_a_claim_is_judged_on_another_suite_with_the_same_measure_and_region():
+    about = {"name": "p", "title": "T", "authors": "A", "venue": "V", "margin": 0.1}
+    ratio = RATIO | {"id": "two", "suite": "intra-rtt", "at_least": 1.5, "reason": "The path decides."}
+    ratio |= {"of": {"scheme": "cubic"}, "to": {"scheme": "bbr", "suite": "leo-single"}}
+    elsewhere = VALUE | {"id": "three", "suite": "starlink", "headline": True}
+    read = paper.parse(
+        {
+            **about,
+            "also_on": {"leo-single": "geometry"},
+            "claims": [VALUE | {"headline": True}, ratio, elsewhere],
+        },
+        "p.yaml",
+    )
+    assert [claim.id for claim in read.claims] == ["one", "two", "three"]
+    value, moved = read.judged[3:]
+    assert (value.id, value.suite, value.headline, value.region(0.1)) == (
+        "one@geometry",
+        "geometry",
+        False,
+        read.claims[0].region(0.1),
+    )
+    assert isinstance(moved, Ratio)
+    assert (moved.id, moved.suite, moved.to.suite, moved.reason) == (
+        "two@geometry",
+        "intra-rtt",
+        "geometry",
+        None,
+    )

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from leogym.common.errors import InputError
-from studies.papers import keep, suite_tables
+from studies.papers import keep, suite_tables, table, verdict_counts
 
 PAGES = sorted(suite_tables.PAGES.glob("*.md"))
 PAGE = """# leo-pair
@@ -71,3 +71,25 @@ def test_scenarios_are_in_the_order_of_their_numbers():
 def test_the_pages_of_the_suites_have_what_is_kept(path):
     page = path.read_text(encoding="utf-8")
     assert suite_tables.with_tables(page, keep.Kept.read(keep.PLACE).summary) == page
+
+
+def test_a_table_compares_the_verdicts_on_two_suites():
+    row = {"paper": "p", "stated": "at most 0.9", "verdict": "agrees", "ours": "cubic: 0.5 [0.4, 0.6]"}
+    claims = pl.DataFrame(
+        [
+            row | {"claim": "single.cubic"},
+            row | {"claim": "single.cubic@leo-single", "verdict": "differs", "ours": "cubic: 0.9 [0.9, 1.0]"},
+            row | {"claim": "single.sage"},
+            row | {"claim": "single.sage@leo-single", "verdict": "not run", "ours": None},
+        ]
+    )
+    page = "<!-- claims also on leo-single -->\n<!-- end of claims -->"
+    written = verdict_counts.with_counts(page, claims)
+    assert (
+        "| `single.cubic` | at most 0.9 | cubic: 0.5 [0.4, 0.6] | cubic: 0.9 [0.9, 1.0] | agrees, differs |"
+        in written
+    )
+    assert "single.sage" not in written
+    assert table.own(claims)["claim"].to_list() == ["single.cubic", "single.sage"]
+    with pytest.raises(InputError, match="no claim is judged on 'leo-pair', too"):
+        verdict_counts.with_counts(page.replace("leo-single", "leo-pair"), claims)

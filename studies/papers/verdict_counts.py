@@ -8,16 +8,23 @@ is replaced::
 
     <!-- claims of satcp-leoem: fig9.bbr-15-s, fig9.satcp-over-bbr -->
     <!-- end of claims -->
+
+    <!-- claims also on leo-pair -->
+    <!-- end of claims -->
+
+The last one compares the verdicts on a suite with those on the suites that the claims belong to.
 """
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
 from leogym.common.errors import InputError
-from studies.papers.paper import load, shipped
+from studies.papers.paper import ELSEWHERE, load, shipped
 from studies.papers.region import OUTCOMES
-from studies.papers.table import counted
+from studies.papers.table import counted, own
 
 END = "<!-- end of verdicts -->"
 BLOCK = re.compile(rf"(?P<begin><!-- verdicts of (?P<of>[\w-]+) -->\n).*?{re.escape(END)}", re.DOTALL)
@@ -27,13 +34,19 @@ CLAIMS = re.compile(
     rf"(?P<begin><!-- claims of (?P<of>[\w-]+): (?P<ids>[\w., -]+?) -->\n).*?{re.escape(END_OF_CLAIMS)}",
     re.DOTALL,
 )
+ALSO_ON = re.compile(
+    rf"(?P<begin><!-- claims also on (?P<suite>[\w-]+) -->\n).*?{re.escape(END_OF_CLAIMS)}", re.DOTALL
+)
 MOST_VALUES = 2
 """Values of a claim that a table of claims shows."""
 
 
 def with_counts(page: str, claims: pl.DataFrame) -> str:
-    """Return a page with its counts and claims; an `InputError` names an unknown paper or claim."""
-    page = BLOCK.sub(lambda block: f"{block['begin']}\n{_text(block['of'], claims)}\n\n{END}", page)
+    """Return a page with its counts and claims; an `InputError` names an unknown paper, claim or suite."""
+    page = BLOCK.sub(lambda block: f"{block['begin']}\n{_text(block['of'], own(claims))}\n\n{END}", page)
+    page = ALSO_ON.sub(
+        lambda block: f"{block['begin']}\n{_compared(block['suite'], claims)}\n\n{END_OF_CLAIMS}", page
+    )
     return CLAIMS.sub(lambda block: f"{block['begin']}\n{_table(block, claims)}\n\n{END_OF_CLAIMS}", page)
 
 
@@ -43,9 +56,34 @@ def _table(block: re.Match[str], claims: pl.DataFrame) -> str:
         rows = claims.filter((pl.col("paper") == block["of"]) & (pl.col("claim") == claim)).rows(named=True)
         if len(rows) != 1:
             raise InputError(f"no claim {claim!r} of {block['of']!r} is kept")
-        values = (rows[0]["ours"] or "").split("; ")
-        measured = "; ".join(values) if len(values) <= MOST_VALUES else f"{len(values)} values"
-        lines.append(f"| `{claim}` | {rows[0]['stated']} | {measured} | {rows[0]['verdict']} |")
+        lines.append(f"| `{claim}` | {rows[0]['stated']} | {_measured(rows[0])} | {rows[0]['verdict']} |")
+    return "\n".join(lines)
+
+
+def _measured(row: Mapping[str, Any]) -> str:
+    values = (row["ours"] or "").split("; ")
+    return "; ".join(values) if len(values) <= MOST_VALUES else f"{len(values)} values"
+
+
+def _compared(suite: str, claims: pl.DataFrame) -> str:
+    """Return a table of the claims that are judged on ``suite``, too, with both verdicts."""
+    rows = {(row["paper"], row["claim"]): row for row in claims.iter_rows(named=True)}
+    pairs = [
+        (rows[paper, claim.partition(ELSEWHERE)[0]], row)
+        for (paper, claim), row in rows.items()
+        if claim.endswith(ELSEWHERE + suite) and row["verdict"] != "not run"
+    ]
+    if not pairs:
+        raise InputError(f"no claim is judged on {suite!r}, too")
+    lines = [
+        f"| claim | stated | own suite | on {suite} | verdicts |",
+        "|---|---|---|---|---|",
+        *(
+            f"| `{mine['claim']}` | {mine['stated']} | {_measured(mine)} | {_measured(other)} | "
+            f"{mine['verdict']}, {other['verdict']} |"
+            for mine, other in pairs
+        ),
+    ]
     return "\n".join(lines)
 
 

@@ -38,7 +38,7 @@ def verdicts(results: Results) -> list[Verdict]:
     judged = []
     for name in shipped():
         paper = load(name)
-        for claim in paper.claims:
+        for claim in paper.judged:
             if not claim.suites & present:
                 continue
             here = [verdict(results, paper, claim, backend) for backend in backends]
