@@ -1,5 +1,6 @@
 import json
 import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -116,7 +117,7 @@ def test_a_resume_with_nothing_left_to_train_says_so_in_one_line(tmp_path, confi
         (["--minutes", 1e-6], "the run has taken .* of 1e-06 minutes, and --minutes counts those before "),
     ):
         assert run(tmp_path, "--agent", "astraea", "--resume", *length) == 0
-        said, policy = capsys.readouterr().out.splitlines()
+        _, said, policy = capsys.readouterr().out.splitlines()
         assert re.match(f"{tmp_path / 'run'}: nothing left to train: {reason}", said)
         assert policy == f"policy: {tmp_path / 'run' / 'policy'}"
     assert run(tmp_path, "--agent", "astraea", "--resume", "--steps", 20) == 0
@@ -147,12 +148,14 @@ def test_every_shipped_configuration_is_valid():
 
 def test_a_run_says_first_how_long_it_takes_where_that_was_measured():
     settings = TrainSettings(agent="astraea", steps=900, steps_per_minute=30.0, useful_steps=450)
-    assert train_cli.duration_line(settings) == (
-        "training takes about 30 min on two idle cores; the first useful policy is there after about 15 min"
+    assert train_cli.start_line("astraea", settings, Path("runs/a")) == (
+        "astraea: trains in runs/a; the whole run takes about 30 min on two idle cores; the first useful "
+        "policy is there after about 15 min"
     )
     timed = settings.model_copy(update={"steps": None, "minutes": 5.0, "useful_steps": None})
-    assert train_cli.duration_line(timed) == "training takes about 5 min on two idle cores"
-    assert train_cli.duration_line(TrainSettings(agent="astraea", steps=900)) is None
+    assert "; the whole run takes about 5 min on" in train_cli.start_line("astraea", timed, Path("runs/a"))
+    short = TrainSettings(agent="astraea", steps=900)
+    assert train_cli.start_line("astraea", short, Path("runs/a")) == "astraea: trains in runs/a"
 
 
 def test_astraea_as_typed_says_how_long_it_takes():

@@ -4,6 +4,7 @@ import argparse
 import copy
 import errno
 import json
+import math
 import os
 import sys
 from collections.abc import Mapping
@@ -99,10 +100,10 @@ def run(arguments: list[str]) -> int:
     check(settings)
     if settings.held_out_episodes and not scheme.exports:
         raise InputError(f"settings: held_out_episodes: {scheme.name} exports no policy: leave it out")
+    # Before what follows imports PyTorch and Ray, which takes seconds.
+    print(start_line(scheme.name, settings, out), flush=True)
     trainer = scheme.trainer(settings.engine)
     provenance = describe(settings.model_dump(mode="json"), settings.seed, trace_hashes(settings))
-    if line := duration_line(settings):
-        print(line, flush=True)
     with lock.held(out), Signals() as stop:
         if flags.resume and not RunFolder(out, {}).kept_checkpoints():
             print(f"{out}: has no checkpoint yet: the run begins again with its settings", file=sys.stderr)
@@ -114,6 +115,8 @@ def run(arguments: list[str]) -> int:
         folder.stop = stop
         before = folder.latest_checkpoint()
         over = flags.resume and minutes_are_over(settings, folder)
+        if before is not None and not over and int(before.name) < (settings.steps or math.inf):
+            print(f"{out}: continues at {int(before.name):,} steps", flush=True)
         try:
             trainer(settings, folder)
         except (Stopped, KeyboardInterrupt):
@@ -131,12 +134,13 @@ def run(arguments: list[str]) -> int:
     return 0
 
 
-def duration_line(settings: TrainSettings) -> str | None:
-    """Return the line about how long a run of ``settings`` will take, None where that was not measured."""
+def start_line(name: str, settings: TrainSettings, out: Path) -> str:
+    """Return the first line of a run: its agent and folder, and how long it takes where that was measured."""
+    parts = [f"{name}: trains in {out}"]
     if settings.steps_per_minute is None:
-        return None
+        return parts[0]
     minutes = settings.minutes or (settings.steps or 0) / settings.steps_per_minute
-    parts = [f"training takes about {minutes:.0f} min on two idle cores"]
+    parts.append(f"the whole run takes about {minutes:.0f} min on two idle cores")
     if settings.useful_steps is not None:
         useful = settings.useful_steps / settings.steps_per_minute
         parts.append(f"the first useful policy is there after about {useful:.0f} min")

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from leogym.common.durations import duration
+
 FIRST_LINE_DELAY_S = 10.0
 """A job that takes less time prints no lines."""
 BAR_DELAY_S = 0.5
@@ -49,8 +51,11 @@ class Progress:
             self._draw()
             return
         lines = int(min(1.0, self._done / self._total) * LINES) if self._total else LINES
-        if lines > self._lines and time.monotonic() - self._begun_s >= self._quiet_s:
-            line = f"{self._job}: {lines * 100 // LINES} %"
+        taken_s = time.monotonic() - self._begun_s
+        if lines > self._lines and taken_s >= self._quiet_s:
+            left_s = taken_s * (self._total / self._done - 1)
+            left = f", {duration(left_s)} left" if left_s >= 1 else ""
+            line = f"{self._job}: {lines * 100 // LINES} %{left}"
             self._console.print(line, highlight=False, soft_wrap=True, markup=False)
         self._lines = max(self._lines, lines)
 

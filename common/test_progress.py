@@ -37,7 +37,7 @@ def test_a_long_job_prints_what_is_left_once_it_is_long(
         bar.advance(5)
         now_s[0] = progress.FIRST_LINE_DELAY_S
         bar.advance(1)
-    assert stderr.getvalue() == "building [x]: 60 %\n"
+    assert stderr.getvalue() == "building [x]: 60 %, 7 s left\n"
 
 
 def test_a_terminal_gets_a_bar_that_it_loses_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

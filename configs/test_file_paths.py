@@ -72,9 +72,8 @@ def test_the_settings_of_a_sweep_and_the_paths_of_a_sampler_are_beside_them(fold
 def test_an_error_names_all_missing_keys_and_all_wrong_ones(folder: Path) -> None:
     file = folder / "sweep.yaml"
     file.write_text("{trials: 0, search: {}}")
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=r"sweep.yaml: name: Field required \(also wrong: trials\)$"):
         sweep.read(file)
-    assert str(caught.value).startswith(f"{file}: name, agent: Field required (also wrong: search, trials)")
-    file.write_text("{trials: 0, name: x, search: {gamma: {choice: [1]}}}")
-    with pytest.raises(InputError, match=r"sweep.yaml: agent: Field required \(also wrong: trials\)$"):
+    file.write_text("{name: x, search: {gamma: {choice: [1]}}}")
+    with pytest.raises(InputError, match=r"sweep.yaml: .*give one of agent and agents"):
         sweep.read(file)

@@ -133,8 +133,10 @@ class Reporter:
             references = self._chooser.references
             beside = [f"{name}: {described(references[key], flows)}" for key, name in REFERENCES.items()]
             best = f"best: reward {self._chooser.best:.4g}"
-            self.say("; ".join([f"held out: {described(earned, flows)}", best, *beside]))
-            self._warn(earned, references["cubic"])
+            label = "held out" if steps else "held out, before training"
+            self.say("; ".join([f"{label}: {described(earned, flows)}", best, *beside]))
+            if steps:
+                self._warn(earned, references["cubic"])
 
     def _warn(self, earned: Mapping[str, float], cubic: Mapping[str, float]) -> None:
         """Print a line if the policy loses many packets or has less power than Cubic on the same episodes."""

@@ -12,6 +12,8 @@ from leogym.evaluation.runs.plan import Run
 
 STARVED_LINK_SHARE = 0.1
 STARVED_MEDIAN_SHARE = 0.5
+FLOOD = 0.1
+"""Share of retransmitted packets from which a scheme overfills the link; Cubic has less than 0.01."""
 MOST_NAMED = 3
 ANNOUNCEMENTS = {
     "handovers": "announced handovers (handovers in the trace's metadata)",
@@ -132,7 +134,11 @@ def _starved_line(results: Results, suite: str, scheme: str, use: Mapping[str, f
     low, high = min(use.values()), max(use.values())
     part = f"{low:.1%}" if len(use) == 1 else f"{low:.1%} to {high:.1%}"
     whole = "the link" if alone else "its even share of the link"
-    reason = "it may take a longer path for a queue; " if changes else ""
+    retransmitted = runs["retransmit_rate"].median()
+    if isinstance(retransmitted, float) and retransmitted > FLOOD:
+        reason = f"it retransmits {retransmitted:.0%} of its packets; "
+    else:
+        reason = "it may take a longer path for a queue; " if changes else ""
     return (
         f"{scheme} is starved in {suite}: it uses {part} of {whole} in {shorten(list(use))}, where it cannot "
         f"be best; {reason}see Starved in docs/metrics.md"

@@ -1,7 +1,7 @@
 """The study's part of a report: verdicts by paper and by suite, and ``claims.csv``."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from leogym.common.atomic import write_atomically
@@ -47,8 +47,7 @@ def make_section(results: Results) -> Section | None:
         figures={
             suite.name: figure
             for suite in results.suites
-            if (claims := [one for one in by_suite[suite.name] if ELSEWHERE not in one.claim.id])
-            and (figure := figure_name(suite, claims[0].paper))
+            if (figure := figure_name(suite, _papers(by_suite[suite.name])))
         },
         in_suites={
             name: of_suite(anchor=ANCHOR, claims=claims) for name, claims in by_suite.items() if claims
@@ -56,14 +55,20 @@ def make_section(results: Results) -> Section | None:
     )
 
 
-def figure_name(suite: Suite, paper: Paper) -> FigureName | None:
-    """Return the name of a suite's figure in its paper; None if the suite's source names none."""
+def _papers(judged: Sequence[Verdict]) -> list[Paper]:
+    """Return the papers of the claims that are about the suite itself."""
+    return [verdict.paper for verdict in judged if ELSEWHERE not in verdict.claim.id]
+
+
+def figure_name(suite: Suite, papers: Iterable[Paper]) -> FigureName | None:
+    """Return the name of a suite's figure in that of ``papers`` which its source names; None without one."""
     match = FIGURE.search(suite.source)
-    if match is None:
-        return None
-    title = paper.title.partition(":")[0]
-    file = re.sub(r"[^a-z0-9]+", "-", match[0].lower()).strip("-")
-    return FigureName(f"{match[0]} of {title}", f"{paper.name}-{file}")
+    for paper in papers:
+        title = paper.title.partition(":")[0]
+        if match is not None and title in suite.source:
+            file = re.sub(r"[^a-z0-9]+", "-", match[0].lower()).strip("-")
+            return FigureName(f"{match[0]} of {title}", f"{paper.name}-{file}")
+    return None
 
 
 def badge(judged: Sequence[Verdict]) -> Badge | None:

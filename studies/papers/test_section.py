@@ -46,9 +46,10 @@ def test_claims_fit_the_window_and_their_links_lead_somewhere(tmp_path, browser,
     ],
 )
 def test_figures_have_the_names_of_the_papers_figures(suite, name, title, file):
-    found = section.figure_name(suites.load(suite), paper.load(name))
-    assert found is not None
-    assert (found.title, found.file) == (title, file)
+    papers = [paper.load(other) for other in paper.shipped()]
+    assert section.figure_name(suites.load(suite), papers) == section.FigureName(title, file)
+    others = [other for other in papers if other.name != name]
+    assert section.figure_name(suites.load(suite), others) is None
 
 
 def test_the_files_of_figures_begin_with_the_papers_figure(tmp_path):
