@@ -144,8 +144,9 @@ def _claim(sweep: Sweep, out: Path, resume: bool) -> None:
         if written.read_text(encoding="utf-8") != text:
             raise InputError(f"{written}: --resume: differs from the given sweep; name another folder")
         return
-    if written.is_file():
-        raise InputError(f"{out}: (folder): has a sweep already; continue it with --resume or name another")
+    # A sweep that never began, as Ray did not start, is in nobody's way.
+    if written.is_file() and any((out / name).is_dir() for name in ("trials", "generations")):
+        raise InputError(f"{out}: has a sweep already: continue it with --resume or name another folder")
     try:
         out.mkdir(parents=True, exist_ok=True)
         write_atomically(written, text.encode())

@@ -274,8 +274,16 @@ def test_resuming_needs_the_same_sweep(file, tmp_path):
     (out / "sweep.yaml").write_text("name: another\n")
     with pytest.raises(InputError, match="differs from the given sweep"):
         train_cli.run(["--sweep", str(file), "--out", str(out), "--resume"])
+    (out / "trials").mkdir()
     with pytest.raises(InputError, match="has a sweep already"):
         train_cli.run(["--sweep", str(file), "--out", str(out)])
+
+
+def test_a_sweep_whose_cluster_did_not_start_can_be_started_again(file, tmp_path):
+    out = tmp_path / "out"
+    for _ in range(2):
+        with pytest.raises(InputError, match="127.0.0.1:1"):
+            train_cli.run(["--sweep", str(file), "--out", str(out), "--ray", "127.0.0.1:1"])
 
 
 def test_trials_that_sample_in_processes_fit_on_a_machine_of_as_many_processors(file, tmp_path):
