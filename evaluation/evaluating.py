@@ -88,10 +88,16 @@ def evaluate(options: argparse.Namespace, study: Study | None = None) -> int:
                 *warnings.fallback_lines(results, suite.name),
             ):
                 print(f"warning: {line}", file=sys.stderr)
+        _print_conclusion(results, study)
         if options.format == "latex":
             print(latex.write(results))
         print(path)
     return 0
+
+
+def _print_conclusion(results: Results, study: Study | None) -> None:
+    for line in study.conclusion(results.folder) if study else ():
+        print(line)
 
 
 def report_again(options: argparse.Namespace, study: Study | None = None) -> int:
@@ -99,6 +105,7 @@ def report_again(options: argparse.Namespace, study: Study | None = None) -> int
     results = Results.read(options.folder)
     with lock.held(options.folder):
         path = page.write(results, study.make_section if study else None)
+        _print_conclusion(results, study)
         if options.format == "latex":
             print(latex.write(results))
         print(path)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,3 +28,5 @@ class Study:
     reads_series: Callable[[Run], bool]
     """Return whether the study reads a run's time series, which ``--series first`` then also keeps."""
     make_section: MakeSection
+    conclusion: Callable[[Path], Iterable[str]] = lambda folder: ()
+    """Return the lines to print after an evaluation's tables, from its folder."""

@@ -282,7 +282,7 @@ def test_resuming_needs_the_same_sweep(file, tmp_path):
 def test_a_sweep_whose_cluster_did_not_start_can_be_started_again(file, tmp_path):
     out = tmp_path / "out"
     for _ in range(2):
-        with pytest.raises(InputError, match="127.0.0.1:1"):
+        with pytest.raises(InputError, match=r"127\.0\.0\.1:1"):
             train_cli.run(["--sweep", str(file), "--out", str(out), "--ray", "127.0.0.1:1"])
 
 

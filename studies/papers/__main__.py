@@ -9,7 +9,7 @@ from leogym.common.errors import reports_input_errors
 from leogym.evaluation import cli
 from leogym.evaluation.study import Study
 from studies.papers import cost, keep, suite_tables, suites
-from studies.papers.section import make_section
+from studies.papers.section import conclusion, make_section
 
 PROGRAM = "leogym papers"
 STUDY = Study(
@@ -28,6 +28,7 @@ STUDY = Study(
     with_schemes=suites.with_common_schemes,
     reads_series=lambda run: suites.reads_over_time(run.suite, run.scheme),
     make_section=make_section,
+    conclusion=conclusion,
 )
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "keep": keep.run,

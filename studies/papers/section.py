@@ -1,8 +1,11 @@
 """The study's part of a report: verdicts by paper and by suite, and ``claims.csv``."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+
+import polars as pl
 
 from leogym.common.atomic import write_atomically
 from leogym.configs.suite import Suite
@@ -16,6 +19,8 @@ from studies.papers.verdicts import Verdict, verdicts
 
 TEMPLATES = Path(__file__).parent / "templates"
 ANCHOR = "papers"
+MOST_PRINTED = 12
+"""Claims up to which the command line prints each."""
 COVERED = 0.5
 """Share of all papers' claims that the runs must decide for a badge with the share that agrees."""
 FIGURE = re.compile(r"(?:Figs?\.|Tables?) \w+(?:(?:, | and | to )\w+)*")
@@ -69,6 +74,21 @@ def figure_name(suite: Suite, papers: Iterable[Paper]) -> FigureName | None:
             file = re.sub(r"[^a-z0-9]+", "-", match[0].lower()).strip("-")
             return FigureName(f"{match[0]} of {title}", f"{paper.name}-{file}")
     return None
+
+
+def conclusion(folder: Path) -> Iterator[str]:
+    """Yield how many claims agree, and each of them if there are few, from an evaluation's ``claims.csv``."""
+    if not (folder / "claims.csv").is_file():
+        return
+    claims = pl.read_csv(folder / "claims.csv")
+    counts = Counter(claims["verdict"].to_list())
+    line = (
+        f"{len(claims)} claims: {', '.join(f'{count} {verdict}' for verdict, count in counts.most_common())}"
+    )
+    yield f"{line} (--quick: a single run decides few claims)" if claims["quick"].any() else line
+    if len(claims) <= MOST_PRINTED:
+        for row in claims.iter_rows(named=True):
+            yield f"  {row['verdict']:10} {row['paper']}: {row['claim']}: {row['ours'] or row['why'] or ''}"
 
 
 def badge(judged: Sequence[Verdict]) -> Badge | None:

@@ -1,7 +1,6 @@
 """The study's section of a report, in the system's Chromium."""
 
-from typing import TYPE_CHECKING
-
+import polars as pl
 import pytest
 
 from leogym.configs import suite as suites
@@ -9,9 +8,6 @@ from leogym.evaluation.report import page as report
 from studies.papers import paper, section
 from studies.papers.section import make_section
 from tests.support.sample_results import sample_results
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.mark.parametrize("width", [1440, 375])
@@ -50,6 +46,20 @@ def test_figures_have_the_names_of_the_papers_figures(suite, name, title, file):
     assert section.figure_name(suites.load(suite), papers) == section.FigureName(title, file)
     others = [other for other in papers if other.name != name]
     assert section.figure_name(suites.load(suite), others) is None
+
+
+def test_the_command_line_says_how_many_claims_agree(tmp_path, monkeypatch):
+    report.write(sample_results(tmp_path, ["leo-single"], ["cubic", "astraea"], 2), make_section)
+    rows = pl.read_csv(tmp_path / "claims.csv")
+    assert len(rows) > section.MOST_PRINTED
+    [first] = section.conclusion(tmp_path)
+    assert first.startswith(f"{len(rows)} claims: ")
+    monkeypatch.setattr(section, "MOST_PRINTED", len(rows))
+    _, *claims = section.conclusion(tmp_path)
+    assert len(claims) == len(rows)
+    assert all(line.split()[0] in {"agrees", "differs", "undecided", "not"} for line in claims)
+    (tmp_path / "claims.csv").unlink()
+    assert [*section.conclusion(tmp_path)] == []
 
 
 def test_the_files_of_figures_begin_with_the_papers_figure(tmp_path):
