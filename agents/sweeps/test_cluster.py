@@ -133,4 +133,11 @@ def test_a_trial_that_does_worse_is_given_up(cluster, tmp_path):
     with (out / "sweep.csv").open(newline="") as table:
         rows = list(csv.DictReader(table))
     assert [(row["trial"], row["status"]) for row in rows] == [("0", "done"), ("1", "given up")]
-    assert [row["steps"] for row in rows] == ["4000", "1000"]
+    # The lowest exploration is the first: the rows name its checkpoint, not where the trials ended.
+    assert [row["steps"] for row in rows] == ["1000", "1000"]
+    assert [_last_steps(out / row["folder"]) for row in rows] == ["4000", "1000"]
+
+
+def _last_steps(run):
+    with (run / "progress.csv").open(newline="") as table:
+        return [*csv.DictReader(table)][-1]["steps"]

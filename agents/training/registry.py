@@ -5,6 +5,7 @@ import pkgutil
 from pathlib import Path
 
 from leogym.agents.training.scheme import Scheme
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 from leogym.common.nearest import suggest_names
 
@@ -42,7 +43,7 @@ def require_present(name: str, source: str) -> None:
     if name in RENAMED:
         raise InputError(
             f"{source}: {name}: is {RENAMED[name]} now, a clone of recorded runs without {name.title()}'s "
-            f"critic; the authors' weights: leogym agents import {name} CHECKPOINT"
+            f"critic; the authors' weights: {leogym_command('agents', 'import', name, 'CHECKPOINT')}"
         )
 
 

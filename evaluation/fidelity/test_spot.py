@@ -27,6 +27,7 @@ VARIANTS = {
     "starlink-mix-24-ms",
     "starlink-short-24-ms",
     "static-links",
+    "transfer",
 }
 """Variants of other suites, which have the spot checks."""
 PAPERS = [name for name in suites.shipped() if not name.startswith("fidelity")]

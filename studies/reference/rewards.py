@@ -41,7 +41,8 @@ def train(reward: str, seed: int, length: Sequence[str], folder: Path) -> Path:
     run = folder / f"{reward}-seed-{seed}"
     if (run / "summary.json").is_file():
         return run
-    command = [sys.executable, "train.py", "--agent", "ppo", "--seed", str(seed), "--out", str(run), *length]
+    command = [sys.executable, "-m", "leogym", "train", "--agent", "ppo", "--seed", str(seed)]
+    command += ["--out", str(run), *length]
     if subprocess.run([*command, "--set", f"reward={reward}"], cwd=ROOT, check=False).returncode:
         raise InputError(f"rewards: {run}: the training failed")
     return run

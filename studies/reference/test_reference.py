@@ -213,7 +213,7 @@ def test_a_search_that_stopped_goes_on_to_the_same_trials(tmp_path, monkeypatch)
     assert whole["learning_rate"].n_unique() == 3
 
 
-@pytest.mark.parametrize("file", tuning.TRIALS.glob("*.csv"), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [*tuning.TRIALS.glob("*.csv")], ids=lambda file: file.stem)
 def test_the_hyperparameters_are_those_of_the_best_trial(file):
     [best, *_] = pl.read_csv(file).drop("value").iter_rows(named=True)
     for name in every_id():

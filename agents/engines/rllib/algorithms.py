@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, KeysView
+from collections.abc import Iterable, Iterator, MutableSet
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ray.rllib.algorithms.algorithm import Algorithm
@@ -52,6 +52,30 @@ def leave_out_rewards_of_nothing(episode: MultiAgentEpisode) -> None:
         del rewards[agent]
 
 
+class NamesInOrder(MutableSet[Any]):
+    """A set of agents' names that lists them by length and letters; `MultiAgentEpisode` discards from it."""
+
+    def __init__(self, names: Iterable[Any] = ()) -> None:
+        self._names = dict.fromkeys(sorted(names, key=lambda name: (len(str(name)), str(name))))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def add(self, value: Any) -> None:
+        """Add a name."""
+        self.__init__([*self._names, value])
+
+    def discard(self, value: Any) -> None:
+        """Remove a name, if it is there."""
+        self._names.pop(value, None)
+
+
 def list_agents_by_name() -> None:
     """Make episodes list their agents by name, in this process.
 
@@ -59,13 +83,14 @@ def list_agents_by_name() -> None:
     draw each other's exploration, and a resumed run would differ.
     """
 
-    def by_name(names: Iterable[Any]) -> KeysView[Any]:
-        return dict.fromkeys(sorted(names, key=lambda name: (len(str(name)), str(name)))).keys()
+    def agents(episode: MultiAgentEpisode) -> NamesInOrder:
+        return NamesInOrder(episode.agent_episodes)
 
-    MultiAgentEpisode.agent_ids = property(lambda episode: by_name(episode.agent_episodes))  # type: ignore[method-assign]
-    MultiAgentEpisode.get_agents_that_stepped = lambda episode: by_name(  # type: ignore[method-assign]
-        episode.get_observations(-1)
-    )
+    def stepped(episode: MultiAgentEpisode) -> NamesInOrder:
+        return NamesInOrder(episode.get_observations(-1))
+
+    MultiAgentEpisode.agent_ids = property(agents)  # type: ignore[method-assign]
+    MultiAgentEpisode.get_agents_that_stepped = stepped  # type: ignore[method-assign]
 
 
 if TYPE_CHECKING:
