@@ -53,7 +53,7 @@ class Progress:
         lines = int(min(1.0, self._done / self._total) * LINES) if self._total else LINES
         taken_s = time.monotonic() - self._begun_s
         if lines > self._lines and taken_s >= self._quiet_s:
-            left_s = taken_s * (self._total / self._done - 1)
+            left_s = taken_s * (self._total / self._done - 1) if self._done else 0.0
             left = f", {duration(left_s)} left" if left_s >= 1 else ""
             line = f"{self._job}: {lines * 100 // LINES} %{left}"
             self._console.print(line, highlight=False, soft_wrap=True, markup=False)

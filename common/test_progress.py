@@ -22,6 +22,12 @@ def test_a_log_gets_a_line_for_each_tenth(stderr: io.StringIO) -> None:
     assert stderr.getvalue().splitlines() == [f"reading x: {10 * part} %" for part in range(1, 11)]
 
 
+def test_a_job_without_work_is_done(stderr: io.StringIO) -> None:
+    with Progress("reading x", 0, quiet_s=0) as bar:
+        bar.advance(0)
+    assert stderr.getvalue() == "reading x: 100 %\n"
+
+
 def test_a_short_job_prints_nothing(stderr: io.StringIO) -> None:
     with Progress("reading x", 2) as bar:
         bar.advance(2)

@@ -74,6 +74,9 @@ def test_an_error_names_all_missing_keys_and_all_wrong_ones(folder: Path) -> Non
     file.write_text("{trials: 0, search: {}}")
     with pytest.raises(InputError, match=r"sweep.yaml: name: Field required \(also wrong: trials\)$"):
         sweep.read(file)
+    (folder / "suite.yaml").write_text("{repeats: 0, scenario: {}}")
+    with pytest.raises(InputError, match=r"name, title: Field required \(also wrong: repeats\)$"):
+        suite.load(str(folder / "suite.yaml"))
     file.write_text("{name: x, search: {gamma: {choice: [1]}}}")
     with pytest.raises(InputError, match=r"sweep.yaml: .*give one of agent and agents"):
         sweep.read(file)

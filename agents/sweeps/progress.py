@@ -33,7 +33,7 @@ class SweepProgress:
         if self._share < share < 1:
             elapsed_s = time.monotonic() - self._begun_s
             parts.append(f"{duration(elapsed_s * (1 - share) / (share - self._share))} left")
-        values = [(found[1], trial.number) for trial in plan.trials if (found := plan.best(trial))]
+        values = [(best[1], trial.number) for trial in plan.trials if (best := plan.best(trial))]
         if values:
             value, number = max(values, key=lambda pair: plan.better(pair[0]))
             parts.append(f"best {plan.metric} {value:.4g} (trial {number})")

@@ -21,8 +21,8 @@ def report(plan: Plan, out: Path) -> Path:
 
     A trial counts with the metric of its best checkpoint, and ``steps`` names that checkpoint.
     """
-    metric, found = plan.metric, {trial.number: plan.best(trial) for trial in plan.trials}
-    best = {number: row for number, row in found.items() if row is not None}
+    metric = plan.metric
+    best = {trial.number: row for trial in plan.trials if (row := plan.best(trial)) is not None}
     values = {number: value for number, (_, value) in best.items()}
     ranked = sorted(
         plan.trials,

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from matplotlib.lines import Line2D
-
 from leogym.configs.suite import Suite
-from leogym.evaluation.figures.tradeoff import draw_mark, edges
+from leogym.evaluation.figures.tradeoff import draw_mark, edges, legend_handles
 from leogym.evaluation.recorded.file_names import joined
 from leogym.evaluation.recorded.results import Results
 from leogym.results.figure_style import FAINT, Panel, canvas, legend_above, looks
@@ -45,11 +43,7 @@ def _panel(suite: Suite, scenario: str, points: dict[str, dict[str, Any]], schem
         least = min(0.5, *(point["x"][1] for point in points.values()))
         axes.set(xlim=(least - 0.02, 1.02), ylim=(0.0, 1.06), title=scenario)
         axes.set(xlabel="Jain’s index", ylabel="utilization")
-        handles = [
-            Line2D([], [], color=look[name].color, marker=look[name].marker, linestyle="none", label=name)
-            for name in points
-        ]
-        legend_above(figure, handles)
+        legend_above(figure, legend_handles(look, points))
         descriptions = "; ".join(f"{name} {p['y'][0]:.2f} at {p['x'][0]:.2f}" for name, p in points.items())
         label = f"{scenario}: utilization at Jain’s index: {descriptions}"
         return Panel(joined(suite.name, scenario, "efficiency"), label, figure)

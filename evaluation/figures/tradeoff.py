@@ -1,5 +1,6 @@
 """Normalized goodput against delay inflation: each scheme's distance from the physical limit."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,14 @@ def edges(row: dict[str, Any]) -> tuple[float, float, float]:
     return row["mean"], row["mean"] if low is None else low, row["mean"] if high is None else high
 
 
+def legend_handles(look: Mapping[str, Look], schemes: Iterable[str]) -> list[Line2D]:
+    """Return the legend's marks of ``schemes``."""
+    return [
+        Line2D([], [], color=look[name].color, marker=look[name].marker, linestyle="none", label=name)
+        for name in schemes
+    ]
+
+
 def draw_mark(axes: Axes, point: dict[str, Any], look: Look) -> None:
     """Draw a scheme's mean with its interval on both axes."""
     (x, *x_edges), (y, *y_edges) = point["x"], point["y"]
@@ -82,11 +91,7 @@ def _panel(
         axes.set(xlim=(0.93, x_max), ylim=(0.0, 1.06), title=scenario)
         axes.set_xlabel(f"{_delay(suite).replace('_', ' ')} (×)")
         axes.set_ylabel("utilization" if "utilization" in suite.headline else "normalized goodput")
-        handles = [
-            Line2D([], [], color=look[name].color, marker=look[name].marker, linestyle="none", label=name)
-            for name in points
-        ]
-        legend_above(figure, handles)
+        legend_above(figure, legend_handles(look, points))
         descriptions = "; ".join(f"{name} {p['y'][0]:.2f} at {p['x'][0]:.2f}×" for name, p in points.items())
         label = f"{scenario}: normalized goodput at delay inflation: {descriptions}"
         return Panel(joined(suite.name, scenario, "tradeoff"), label, figure)

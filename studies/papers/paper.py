@@ -56,6 +56,11 @@ class Paper(Strict):
         return self
 
 
+def is_own(claim: str) -> bool:
+    """Return whether a claim's id is that of the paper's own claim, which counts include."""
+    return ELSEWHERE not in claim
+
+
 def on_other_suite(claim: AnyClaim, others: Mapping[str, str]) -> AnyClaim:
     """Return a claim as it is judged on the other suites: ``ID@SUITE``, which no count includes.
 

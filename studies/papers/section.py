@@ -14,7 +14,7 @@ from leogym.evaluation.report.page import QUICK
 from leogym.evaluation.report.section import Badge, FigureName, Section
 from leogym.evaluation.report.templates import environment
 from studies.papers import table
-from studies.papers.paper import ELSEWHERE, Paper, load, shipped
+from studies.papers.paper import Paper, is_own, load, shipped
 from studies.papers.verdicts import Verdict, verdicts
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -62,7 +62,7 @@ def make_section(results: Results) -> Section | None:
 
 def _papers(judged: Sequence[Verdict]) -> list[Paper]:
     """Return the papers of the claims that are about the suite itself."""
-    return [verdict.paper for verdict in judged if ELSEWHERE not in verdict.claim.id]
+    return [verdict.paper for verdict in judged if is_own(verdict.claim.id)]
 
 
 def figure_name(suite: Suite, papers: Iterable[Paper]) -> FigureName | None:
@@ -80,7 +80,7 @@ def conclusion(folder: Path) -> Iterator[str]:
     """Yield how many claims agree, and each of them if there are few, from an evaluation's ``claims.csv``."""
     if not (folder / "claims.csv").is_file():
         return
-    claims = pl.read_csv(folder / "claims.csv")
+    claims = table.own(pl.read_csv(folder / "claims.csv"))
     counts = Counter(claims["verdict"].to_list())
     line = (
         f"{len(claims)} claims: {', '.join(f'{count} {verdict}' for verdict, count in counts.most_common())}"
@@ -96,7 +96,7 @@ def badge(judged: Sequence[Verdict]) -> Badge | None:
 
     A share of the claims of a few suites would say more about the choice of these suites.
     """
-    judged = [verdict for verdict in judged if ELSEWHERE not in verdict.claim.id]
+    judged = [verdict for verdict in judged if is_own(verdict.claim.id)]
     decided = [verdict for verdict in judged if verdict.outcome in ("agrees", "differs")]
     if len(decided) < COVERED * sum(len(load(name).claims) for name in shipped()):
         return None

@@ -10,7 +10,7 @@ import polars as pl
 
 from studies.papers.digests import of_claim
 from studies.papers.independent import independent
-from studies.papers.paper import ELSEWHERE, Paper
+from studies.papers.paper import ELSEWHERE, Paper, is_own
 from studies.papers.region import OUTCOMES
 from studies.papers.verdicts import Verdict
 
@@ -36,7 +36,7 @@ class Section:
     @property
     def count(self) -> str:
         """The number of the paper's own claims per verdict, in words."""
-        return counted(row.outcome for row in self.rows if ELSEWHERE not in row.claim.id)
+        return counted(row.outcome for row in self.rows if is_own(row.claim.id))
 
     @property
     def suites(self) -> list[str]:

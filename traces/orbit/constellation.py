@@ -304,7 +304,7 @@ def load(name_or_file: str) -> Constellation:
             f"constellation: {name_or_file!r}: neither a file nor a known constellation "
             f"{suggest_names(name_or_file, shipped, leogym_command('traces', 'list'))}"
         ) from None
-    satellites = _read(path)
+    satellites = read_catalogue(path)
     if satellites is not None:
         own = Constellation(
             name=path.stem,
@@ -324,13 +324,13 @@ def load(name_or_file: str) -> Constellation:
     file = path.parent / constellation.tle_file
     if not file.is_file():
         raise InputError(f"{path}: tle_file: no file {constellation.tle_file!r} in the folder {path.parent}")
-    satellites = _read(file)
+    satellites = read_catalogue(file)
     if satellites is None:
         raise InputError(f"{path}: tle_file: {file} is YAML, and must be {catalogue.FORMATS}")
     return constellation.with_catalogue(satellites, file)
 
 
-def _read(path: Path) -> Catalogue | None:
+def read_catalogue(path: Path) -> Catalogue | None:
     """Return a file's satellites, or None if it is YAML; raise InputError if it is invalid."""
     return _parsed(text_file.read(path, catalogue.MAX_BYTES), str(path))
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from leogym.common.errors import InputError
 from leogym.common.output_file import whole_file
-from leogym.traces.orbit import catalogue, flown
+from leogym.traces.orbit import catalogue, constellation, flown
 from leogym.traces.orbit.elements import Catalogue, MeanElements
 
 Floats = NDArray[np.float64]
@@ -41,13 +41,13 @@ def run(arguments: argparse.Namespace) -> int:
     old, new = (_read(path) for path in (arguments.old, arguments.new))
     errors_s, ages_h = timing_errors_s(old, new, str(arguments.new))
     percentile_s = float(np.percentile(np.abs(errors_s), 90))
-    found = (
+    summary = (
         f"{len(errors_s)} satellites, elements {np.median(ages_h):.1f} h old (median): "
         f"90 % of errors within {percentile_s:.3g} s"
     )
     with whole_file(arguments.out) as file:
-        file.write(f"# {found}\n" + "".join(f"{error_s:.6f}\n" for error_s in errors_s))
-    print(f"{arguments.out}: {found}")
+        file.write(f"# {summary}\n" + "".join(f"{error_s:.6f}\n" for error_s in errors_s))
+    print(f"{arguments.out}: {summary}")
     return 0
 
 
@@ -88,15 +88,7 @@ def _positions_km(satellites: list[MeanElements], since_min: Floats, source: str
 
 
 def _read(path: Path) -> Catalogue:
-    try:
-        if path.stat().st_size > catalogue.MAX_BYTES:
-            raise InputError(f"{path}: file: must have at most {catalogue.MAX_BYTES} bytes")
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: file: not UTF-8 text") from None
-    except OSError as error:
-        raise InputError(f"{path}: file: cannot be read: {error.strerror}") from None
-    found = catalogue.parse(text, str(path))
-    if found is None:
+    satellites = constellation.read_catalogue(path)
+    if satellites is None:
         raise InputError(f"{path}: file: must be {catalogue.FORMATS}")
-    return found
+    return satellites

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, MutableSet
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ray.rllib.algorithms.algorithm import Algorithm
@@ -52,28 +52,11 @@ def leave_out_rewards_of_nothing(episode: MultiAgentEpisode) -> None:
         del rewards[agent]
 
 
-class NamesInOrder(MutableSet[Any]):
-    """A set of agents' names that lists them by length and letters; `MultiAgentEpisode` discards from it."""
-
-    def __init__(self, names: Iterable[Any] = ()) -> None:
-        self._names = dict.fromkeys(sorted(names, key=lambda name: (len(str(name)), str(name))))
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
+class NamesInOrder(set[Any]):
+    """A set of agents' names that lists them by length and letters."""
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def add(self, value: Any) -> None:
-        """Add a name."""
-        self.__init__([*self._names, value])
-
-    def discard(self, value: Any) -> None:
-        """Remove a name, if it is there."""
-        self._names.pop(value, None)
+        return iter(sorted(super().__iter__(), key=lambda name: (len(str(name)), str(name))))
 
 
 def list_agents_by_name() -> None:
