@@ -1,12 +1,13 @@
 """``python -m studies.reference``: train cells of the table of reference results, and write its page."""
 
+import multiprocessing
 import os
-import subprocess
 import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 # One thread and one instruction set, so that a cell gives the same bytes on every x86-64 machine with AVX2.
 # The libraries read these once, when they are loaded.
@@ -15,7 +16,8 @@ os.environ |= {"OMP_NUM_THREADS": "1", "MKL_CBWR": "AVX2", "ATEN_CPU_CAPABILITY"
 from leogym.common.command_line import OneLineParser
 from leogym.common.errors import InputError, reports_input_errors
 
-ROOT = Path(__file__).resolve().parents[2]
+if TYPE_CHECKING:
+    from studies.reference.cells import Cell
 
 
 def parser() -> OneLineParser:
@@ -77,37 +79,46 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _cell(arguments: Namespace) -> int:
     from studies.reference.cells import Cell
-    from studies.reference.training import train
 
     cell = Cell(arguments.algorithm, arguments.id, arguments.seed)
-    for row in train(cell, arguments.steps or cell.points[-1], cell.folder(arguments.out)):
-        mean = sum(row["returns"]) / len(row["returns"])
-        print(f"{row['steps']:>9,} steps  return {mean:10.2f}  {row['cpu_s']:8.1f} s of CPU", flush=True)
+    _train(cell, arguments.steps or cell.points[-1], cell.folder(arguments.out))
     return 0
 
 
+def _train(cell: "Cell", steps: int, folder: Path) -> None:
+    from studies.reference.training import train
+
+    for row in train(cell, steps, folder):
+        mean = sum(row["returns"]) / len(row["returns"])
+        print(f"{row['steps']:>9,} steps  return {mean:10.2f}  {row['cpu_s']:8.1f} s of CPU", flush=True)
+
+
 def _run(arguments: Namespace) -> int:
-    from studies.reference import records, training
+    from studies.reference import records
     from studies.reference.cells import SEEDS, every_id, parts
     from studies.reference.learners import ALGORITHMS
+    from studies.reference.training import rows
 
     seeds = [int(seed) for seed in arguments.seeds] or SEEDS
+    fork = multiprocessing.get_context("fork")
     start, failed = time.monotonic(), list[str]()
     for part in parts(arguments.algorithms or [*ALGORITHMS], arguments.ids or every_id(), seeds):
         cell, folder = part.cell, part.cell.folder(arguments.out)
-        rows = training.rows(cell, folder)
-        if max(records.reached(cell, records.read()), rows[-1]["point"] if rows else 0) >= part.steps:
+        curve = rows(cell, folder)
+        if max(records.reached(cell, records.read()), curve[-1]["point"] if curve else 0) >= part.steps:
             continue
         if time.monotonic() - start > arguments.minutes * 60:
             break
         print(f"{cell.algorithm} {cell.id} seed {cell.seed} to {part.steps:,} steps", flush=True)
-        command = [sys.executable, "-m", "studies.reference", "cell", cell.algorithm, cell.id]
-        options = ["--seed", str(cell.seed), "--steps", str(part.steps), "--out", str(arguments.out)]
-        limit_s = arguments.cell_minutes * 60
-        try:
-            subprocess.run([*command, *options], cwd=ROOT, check=True, timeout=limit_s)
-        except subprocess.SubprocessError as error:
-            failed.append(f"{cell.algorithm} {cell.id} seed {cell.seed}: {type(error).__name__}")
+        # A process of its own, because a library may crash or hang; forked, because imports take seconds.
+        training = fork.Process(target=_train, args=(cell, part.steps, folder))
+        training.start()
+        training.join(arguments.cell_minutes * 60)
+        if training.is_alive():
+            training.kill()
+            training.join()
+        if training.exitcode != 0:
+            failed.append(f"{cell.algorithm} {cell.id} seed {cell.seed}: exit status {training.exitcode}")
     if failed:
         raise InputError(f"run: {len(failed)} cells failed: {'; '.join(failed)}")
     return 0
