@@ -1,6 +1,7 @@
 """Policies of RLlib's algorithms with several flows."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,8 @@ from leogym.agents.export import save_policy
 from leogym.common.errors import InputError
 from leogym.envs.flow import FlowEnv
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "docs/use-with/with_rllib_flows.py"
+PAGES = Path(__file__).resolve().parents[2] / "docs/use-with"
+EXAMPLE = PAGES / "with_rllib_flows.py"
 
 
 def test_of_several_modules_the_error_names_all_and_the_call_that_saves_one(tmp_path):
@@ -41,6 +43,12 @@ def test_of_several_modules_the_error_names_all_and_the_call_that_saves_one(tmp_
 def test_the_result_of_get_module_without_a_name_is_refused_with_the_call_to_make(tmp_path):
     with pytest.raises(InputError, match=r'^model: None: .* algorithm\.get_module\("NAME"\)$'):
         save_policy(None, tmp_path, "leogym:leo/SingleFlow-v0")
+
+
+def test_the_page_shows_lines_of_the_example_in_order():
+    (shown,) = re.findall(r"```python\n(ray\.init.*?)```", (PAGES / "README.md").read_text(), re.DOTALL)
+    lines = iter(EXAMPLE.read_text().splitlines())
+    assert [line for line in shown.splitlines() if line not in lines] == []
 
 
 @pytest.mark.slow

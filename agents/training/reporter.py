@@ -24,6 +24,7 @@ from leogym.common.durations import duration
 
 MOST_LOSS = 0.05  # share of the sent packets above which an evaluation prints a warning
 PLAIN_LINE_S = 10.0  # least time between progress lines without a terminal
+BAR_COLUMNS = len(" ━━━━━━━━━━ 100% 23 h 59 min left ")  # between agent and numbers
 
 
 class Reporter:
@@ -96,16 +97,17 @@ class Reporter:
         )
         numbers = scalars(row)
         self._track({**numbers, **scalars(more or {})}, row["steps"])
-        text = "  ".join(f"{name} {numbers[name]:.4g}" for name in self._columns if name in numbers)
+        shown = [f"{name} {numbers[name]:.4g}" for name in self._columns if name in numbers]
         share, left_s = min(1.0, self.done(row["steps"])), self.left_s(row["steps"])
         if self._bar is not None:
             ends_s = None if left_s is None else time.monotonic() + left_s
-            text = f"{row['steps']:,} steps  {text}"
+            width = self._bar.console.width - len(self._settings.agent) - BAR_COLUMNS
+            text = fitting([f"{row['steps']:,} steps", *shown], width)
             self._bar.update(self._task, completed=share, text=text, ends_s=ends_s)
         elif self.wall_s - self._said_s >= PLAIN_LINE_S or share >= 1:
             self._said_s = self.wall_s
             time_left = "" if left_s is None else f"{duration(left_s)} left  "
-            self.say(f"{share:4.0%}  {row['steps']:,} steps  {time_left}{text}")
+            self.say(f"{share:4.0%}  {row['steps']:,} steps  {time_left}{'  '.join(shown)}")
 
     def checkpoint(
         self, steps: int, write: Callable[[Path], Any], *, shared: Callable[[], Mapping[str, str]] = dict
@@ -218,6 +220,12 @@ class Reporter:
             self._bar.stop()
         for tracker in self._trackers:
             tracker.close()
+
+
+def fitting(texts: list[str], width: int) -> str:
+    """Return the first texts on a line of ``width`` columns, at least one."""
+    lines = ("  ".join(texts[:count]) for count in range(len(texts), 1, -1))
+    return next((line for line in lines if len(line) <= width), texts[0])
 
 
 class TimeLeft(ProgressColumn):

@@ -1,11 +1,14 @@
 """What a run prints while it trains."""
 
+import io
 import math
 import re
+import sys
 
 import leosim
 import numpy as np
 import pytest
+from rich.console import Console
 
 from leogym.agents.training import held_out, reporter, rollout
 from leogym.agents.training.episode_batch import Episodes
@@ -35,10 +38,10 @@ def clock(monkeypatch):
     return made
 
 
-def reports(tmp_path, before=(0, 0.0), **length) -> Reporter:
+def reports(tmp_path, before=(0, 0.0), columns=("reward",), **length) -> Reporter:
     settings = TrainSettings(agent="astraea", track="none", **length)
     run = RunFolder.create(tmp_path / "run", "", {})
-    return Reporter(settings, run, steps=before[0], wall_s=before[1])
+    return Reporter(settings, run, steps=before[0], wall_s=before[1], columns=columns)
 
 
 def test_a_log_says_how_long_training_still_takes(tmp_path, clock, capsys):
@@ -73,6 +76,26 @@ def test_a_terminal_labels_the_time_left(clock):
     assert column.render(task).plain == "1 h 29 min left"
     task.fields["ends_s"] = clock.now_s - 1
     assert column.render(task).plain == "0 s left"
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"), [(80, "12,345,678 steps  reward 0.08123 "), (160, "delay_inflation 1.068 ")]
+)
+def test_the_progress_bar_fits_the_terminal(tmp_path, clock, monkeypatch, width, shown):
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    columns = ("reward", "normalized_goodput", "delay_inflation")
+    with reports(tmp_path, (0, 0.0), columns, steps=20_000_000) as report:
+        clock.now_s += 50_000
+        numbers = {"reward": 0.08123, "normalized_goodput": 0.91234, "delay_inflation": 1.06789}
+        report.row({"steps": 12_345_678, **numbers})
+        output = io.StringIO()
+        Console(file=output, width=width).print(report._bar.get_renderable())
+    (line,) = output.getvalue().splitlines()
+    assert line.startswith("astraea ━━━━━━━━━━")
+    assert " 62% 8 h 37 min left " in line
+    assert f"{line.rstrip()} ".endswith(shown)
+    assert len(line) <= width
 
 
 def cubic_runs(settings: TrainSettings, episodes: int) -> list[leosim.RunLog]:

@@ -83,6 +83,19 @@ _OPTIONS = (
 """In the order of the command that a trace's metadata state."""
 
 
+_CATALOGUES = (
+    "satellites need no import: `leogym traces build --constellation FILE.tle` reads "
+    "two-line elements and OMM"
+)
+
+
+def _source_format(name: str) -> str:
+    """Return the name of a format, for argparse's ``type``; hint at `build` for satellite catalogues."""
+    if name.casefold() in ("tle", "3le", "omm"):
+        raise argparse.ArgumentTypeError(_CATALOGUES)
+    return name
+
+
 def add(commands: argparse._SubParsersAction) -> None:
     """Add both subcommands."""
     out = commands.add_parser(
@@ -102,11 +115,10 @@ def add(commands: argparse._SubParsersAction) -> None:
         "import",
         help="convert another tool's trace to a path trace",
         examples=("PATH.log --format leoem --out path.csv", "runs/shells --format mahimahi --out path.csv"),
-        epilog=f"{registry.listing('import')}\n\nSatellites need no import: `build --constellation FILE.tle` "
-        "reads two-line elements and OMM.",
+        epilog=f"{registry.listing('import')}\n\nNote: {_CATALOGUES}.",
     )
     into.add_argument("file", type=Path, help="a file, or for mahimahi and leoreplayer an exported folder")
-    into.add_argument("--format", required=True, choices=registry.READABLE)
+    into.add_argument("--format", required=True, type=_source_format, choices=registry.READABLE)
     into.add_argument("--out", type=Path, required=True, metavar="FILE")
     for option in _OPTIONS:
         formats = "" if option.name in REATTACH_OPTIONS else f"{registry.taking(option.name)}: "

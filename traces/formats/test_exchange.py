@@ -154,6 +154,10 @@ def test_every_export_is_read_back_in_every_format(tmp_path_factory, series):
             "import up.txt --format hypatia --columns x=y --out o",
             "import: --columns: does not apply to hypatia",
         ),
+        (
+            "import sats.tle --format TLE --out o",
+            "argument --format: satellites need no import: `leogym traces build --constellation FILE.tle`",
+        ),
         ("check none.txt --format csv", "argument --format: invalid choice: 'csv'"),
     ],
 )
