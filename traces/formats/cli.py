@@ -84,7 +84,7 @@ _OPTIONS = (
 
 
 _CATALOGUES = (
-    "satellites need no import: `leogym traces build --constellation FILE.tle` reads "
+    f"satellites need no import: `{leogym_command('traces', 'build', '--constellation', 'FILE.tle')}` reads "
     "two-line elements and OMM"
 )
 
