@@ -301,4 +301,4 @@ def test_the_help_of_import_has_every_format_and_the_way_to_read_satellites(run_
     for name in registry.READABLE:
         form = registry.FORMATS[name]
         assert f"  {name:<13} {form.help} ({', '.join(form.suffixes)})" in lines
-    assert "`build --constellation FILE.tle`" in " ".join(lines)
+    assert "traces build --constellation FILE.tle`" in " ".join(lines)
