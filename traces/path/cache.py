@@ -16,9 +16,12 @@ from leogym.common import digests, home, text_file
 from leogym.common.errors import InputError
 from leogym.common.nearest import suggest_names
 from leogym.common.processes import Pool
+from leogym.common.progress import Progress
 from leogym.traces.path import cached_digest, named_paths, path_trace, shared, synth
 
 MAX_BYTES = 1 << 30  # larger files are refused, because files are read into memory whole
+BUILDERS = ("capacity", "data", "orbit", "path")
+"""The parts of this room that determine a trace. The others import ``path``, so it cannot use them."""
 
 
 def folder() -> Path:
@@ -29,13 +32,13 @@ def folder() -> Path:
 
 @cache
 def _builder_digest() -> str:
-    """Return a digest of this package and its data, so that a change to them invalidates cached traces.
+    """Return a digest of `BUILDERS`, so that a change to them invalidates cached traces.
 
     A checkout and a wheel, which has no tests, have the same digest.
     """
     package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*")):
+    for path in sorted(path for name in BUILDERS for path in (package / name).rglob("*")):
         if path.suffix in {".py", ".csv", ".yaml"} and not path.name.startswith(("test_", "conftest")):
             digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
             digest.update(path.read_bytes())
@@ -93,8 +96,9 @@ def build(names_or_files: Iterable[str]) -> None:
                 missing[path if owner is None else path.parent] = name
     workers = min(len(missing), len(os.sched_getaffinity(0)))
     if workers > 1:
-        with Pool(workers) as pool:
-            list(pool.map(file, missing.values()))
+        with Progress("building path traces", len(missing)) as progress, Pool(workers) as pool:
+            for _ in pool.map(file, missing.values()):
+                progress.advance(1)
 
 
 def _built(name: str) -> Path:

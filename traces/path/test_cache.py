@@ -1,13 +1,21 @@
+import functools
+
 import pytest
 
+from leogym.common.progress import Progress
 from leogym.traces.path import cache, path_trace, synth
 
 NAMES = ("starlink", "starlink-fast")
 
 
-def test_what_is_missing_is_built_side_by_side_with_the_same_bytes(tmp_path, monkeypatch):
+def test_what_is_missing_is_built_side_by_side_with_the_same_bytes(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path / "together"))
+    monkeypatch.setattr(cache, "Progress", functools.partial(Progress, quiet_s=0.0))
     cache.build([*NAMES, str(tmp_path / "no-such-file.csv")])
+    assert [line.partition("%")[0] for line in capsys.readouterr().err.splitlines()] == [
+        "building path traces: 50 ",
+        "building path traces: 100 ",
+    ]
     together = sorted((tmp_path / "together" / "traces").glob("*.csv"))
     assert len(together) == len(NAMES)
 
