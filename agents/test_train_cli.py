@@ -190,7 +190,7 @@ def settings_of(*arguments):
     scheme = train_cli.registry.get(flags.agent)
     algorithm = train_cli.take_algorithm(flags)
     assert algorithm is not None
-    return train_cli.fresh(algorithm, flags, train_cli.task_of(scheme, algorithm))
+    return train_cli.fresh(algorithm, flags, train_cli.task_of(scheme))
 
 
 def told_of(capsys, *arguments):
@@ -251,6 +251,14 @@ def test_an_algorithm_may_learn_the_task_of_another_agent():
     assert (given.agent, given.spec, given.reward) == ("ppo", "aurora", "orca")
     baseline = settings_of("--agent", "ppo", "--engine", "rllib", "--set", "algo=appo")
     assert (baseline.agent, baseline.spec) == ("appo", "astraea")
+    published = settings_of("--agent", "astraea", "--set", "algo=ppo")
+    assert (published.spec, published.reward) == ("astraea", "astraea")
+
+
+def test_a_spec_replaces_the_presets_observation():
+    assert fresh("ppo").spec == "orbit+astraea"
+    assert fresh("ppo", "--set", "spec=orca").spec == "orca"
+    assert fresh("ppo", "--set", "spec=orca", "observation=sage").spec == "sage+orca"
 
 
 def test_an_algorithm_that_there_is_not_is_answered_with_those_that_there_are(tmp_path):

@@ -90,7 +90,7 @@ def run(arguments: list[str]) -> int:
     scheme = registry.get(flags.agent)
     task: dict[str, Any] = {}
     if (algorithm := take_algorithm(flags)) is not None and algorithm.name != scheme.name:
-        scheme, task = algorithm, task_of(scheme, algorithm)
+        scheme, task = algorithm, task_of(scheme)
     if not scheme.trainers:
         how = leogym_command("evaluate", "startup", "--schemes", f"{scheme.name},cubic")
         raise InputError(f"--agent: {scheme.name}: nothing to train, as it learns online: run it with {how}")
@@ -239,15 +239,15 @@ def take_algorithm(flags: argparse.Namespace) -> Scheme | None:
     return registry.get(named[-1].partition("=")[2].strip()) if named else None
 
 
-def task_of(scheme: Scheme, algorithm: Scheme) -> dict[str, Any]:
-    """Return the settings with which ``algorithm`` learns the task of ``scheme``; none for a default task."""
-    names = ("spec", "reward", "scenarios", "interval_ms")
-    theirs, ours = scheme.settings(agent=scheme.name), TrainSettings(agent=scheme.name)
-    return {
-        name: value
-        for name, value in theirs.model_dump(include=set(names)).items()
-        if value != getattr(ours, name) and value != ours.model_dump()[name]
-    }
+def task_of(scheme: Scheme) -> dict[str, Any]:
+    """Return the settings with which another algorithm learns the task of ``scheme``."""
+    task = scheme.settings(agent=scheme.name).model_dump(
+        include={"spec", "reward", "interval_ms", "scenarios"}
+    )
+    # The algorithm's preset has ranges, too, which fit a task without ranges of its own.
+    if task["scenarios"] == TrainSettings(agent=scheme.name).model_dump()["scenarios"]:
+        del task["scenarios"]
+    return task
 
 
 def overrides(flags: argparse.Namespace) -> dict[str, Any]:
@@ -260,7 +260,8 @@ def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | N
     """Return the settings of a new run: file, ``task``, ``--set``, then flags; later ones win."""
     source = flags.config or CONFIGS / f"{scheme.name}.yaml"
     data = read_config(source) if flags.config or source.exists() else {}
-    data |= task or {}
+    for key, value in (task or {}).items():
+        assign(data, key, value)
     if data.setdefault("agent", scheme.name) != scheme.name:
         raise InputError(f"{source}: agent: is {data['agent']!r}, but --agent says {scheme.name!r}")
     flag_values = overrides(flags)

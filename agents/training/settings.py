@@ -248,7 +248,13 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 
 
 def assign(data: dict[str, Any], key: str, value: Any) -> None:
-    """Set ``key`` of ``data`` to ``value``; dots lead into mappings, as in ``scenarios.duration_s``."""
+    """Set ``key`` of ``data`` to ``value``; dots lead into mappings, as in ``scenarios.duration_s``.
+
+    A ``spec`` is observation and action, and replaces those that ``data`` has.
+    """
+    if key == "spec":
+        for half in ("observation", "action"):
+            data.pop(half, None)
     *parents, last = key.split(".")
     for parent in parents:
         inner = data.setdefault(parent, {})
