@@ -11,6 +11,9 @@ from leogym.configs.suite import Value as GridValue
 from studies.papers.measures import MEASURES, WINDOWED
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Window = Annotated[tuple[Finite, Finite], Field(strict=False)] | Literal["counted"]
+"""Begin and end, in s, of the part of a run that counts. A window that begins before 0 is relative to the
+run's end: -15 to 0 are the last 15 s. ``counted``: the suite's ``fairness_last_s``."""
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(?:[-.][a-z0-9]+)*$")]
 Sentence = Annotated[str, Field(pattern=r"^\S.*\.$")]
 AUTHORS = "-authors"
@@ -61,7 +64,7 @@ class Part(Strict):
     """In addition to the claim's."""
     metric: str | None = None
     flows: list[Annotated[int, Field(ge=0)]] | None = None
-    window_s: tuple[Finite, Finite] | None = Field(default=None, strict=False)
+    window_s: Window | None = None
 
 
 class Claim(Strict):
@@ -81,9 +84,8 @@ class Claim(Strict):
     """The statistic over repeats, as in the paper's figure."""
     flows: list[Annotated[int, Field(ge=0)]] | None = None
     """Flow numbers; default: the scheme's flows."""
-    window_s: tuple[Finite, Finite] | None = Field(default=None, strict=False)
-    """Begin and end, in s, of the part of a run that counts; default: all. A window that begins before 0 is
-    relative to the run's end: -15 to 0 are the last 15 s."""
+    window_s: Window | None = None
+    """Default: all of a run."""
     needs: str | None = None
     """A requirement that we lack to check it, such as the authors' implementation or a measure."""
     reason: str | None = None
@@ -121,15 +123,16 @@ class Claim(Strict):
         return self
 
 
-def check_metric(metric: str, window_s: tuple[float, float] | None) -> None:
+def check_metric(metric: str, window_s: Window | None) -> None:
     """Raise a ValueError unless the metric exists, and for a window can be measured in one."""
     if metric not in MEASURES:
         raise ValueError(f"metric: there is no {metric} (there are: {', '.join(MEASURES)})")
     if window_s is None:
         return
-    if window_s[0] >= window_s[1]:
-        raise ValueError("window_s: must end after it begins")
-    if window_s[0] < 0 < window_s[1]:
-        raise ValueError("window_s: a window relative to the run's end must end by 0")
+    if window_s != "counted":
+        if window_s[0] >= window_s[1]:
+            raise ValueError("window_s: must end after it begins")
+        if window_s[0] < 0 < window_s[1]:
+            raise ValueError("window_s: a window relative to the run's end must end by 0")
     if metric not in WINDOWED:
         raise ValueError(f"window_s: {metric} needs whole runs (with a window: {', '.join(WINDOWED)})")

@@ -268,7 +268,8 @@ def figure(power: Mapping[str, Mapping[str, float]]) -> str:
             [], [], marker="o", color=FAINT, markeredgecolor="#9aa3ae", linestyle="", label="a suite"
         )
         mean = Line2D([], [], marker="D", color=INK, linestyle="", label="geometric mean over suites")
-        axes.legend(handles=[dot, mean], loc="lower right")
+        # Above the axes: no place inside is free of dots.
+        axes.legend(handles=[dot, mean], loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
         buffer = io.StringIO()
         # A white background, to be legible on dark pages.
         with rc_context({**RC, "svg.hashsalt": "main"}):

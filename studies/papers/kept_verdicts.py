@@ -95,6 +95,8 @@ def judge(claim: AnyClaim, paper: Paper, intervals: SummaryIntervals) -> Verdict
         return _read(intervals, claim, part, scheme)
 
     try:
+        for name in sorted(claim.suites - set(suites.shipped())):
+            raise NotRun(f"no run of the suite {name}")
         compared = compare(claim, paper.margin, read_summary)
     except NotRun as lack:
         return Verdict(paper, claim, "", "not run", (), str(lack))

@@ -1,6 +1,7 @@
 """Measures of claims, per run: the metrics, and some that only claims use."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -40,7 +41,11 @@ WINDOWED = (
 """Metrics that the series define for a part of a run."""
 
 
-def reads_series(metric: str | None, window_s: tuple[float, float] | None) -> bool:
+Window = tuple[float, float] | Literal["counted"]
+"""The part of a run that a claim reads (`claim.Window`)."""
+
+
+def reads_series(metric: str | None, window_s: Window | None) -> bool:
     """Return whether a metric in a window (None: the whole run) needs the time series."""
     return window_s is not None or metric in OVER_TIME
 
@@ -67,7 +72,7 @@ def of_runs(
     scheme: str,
     metric: str,
     flows: Sequence[int] | None,
-    window_s: tuple[float, float] | None,
+    window_s: Window | None,
 ) -> Samples:
     """Return a metric's value in each repeat that defines it: the mean over the selected flows.
 
@@ -95,9 +100,7 @@ def _rows(
     ).sort("repeat", "flow")
 
 
-def _by_repeat(
-    results: Results, rows: pl.DataFrame, metric: str, window_s: tuple[float, float] | None
-) -> Samples:
+def _by_repeat(results: Results, rows: pl.DataFrame, metric: str, window_s: Window | None) -> Samples:
     if metric in OF_SCENARIOS:
         return _of_scenarios(results, rows, metric)
     if reads_series(metric, window_s):
@@ -127,14 +130,14 @@ def _of_scenarios(results: Results, rows: pl.DataFrame, metric: str) -> Samples:
     return samples
 
 
-def _of_windows(
-    results: Results, rows: pl.DataFrame, metric: str, window_s: tuple[float, float] | None
-) -> Samples:
+def _of_windows(results: Results, rows: pl.DataFrame, metric: str, window_s: Window | None) -> Samples:
     samples: Samples = {}
     for (repeat, run_scheme), mine in rows.group_by(["repeat", "run_scheme"], maintain_order=True):
         first = mine.row(0, named=True)
         paths = results.series_files(first["suite"], first["scenario"], str(run_scheme), int(str(repeat)))
         stop_s = max(mine["stop_s"].to_list())
+        if window_s == "counted":
+            window_s = -_counted_s(results, first["suite"], first["scenario"]), 0.0
         begin_s, end_s = _absolute(window_s, stop_s)
         # Skip a window beyond the run's end: it would cover less time than asked for.
         if paths is None or not 0 <= begin_s < end_s <= stop_s:
@@ -152,6 +155,15 @@ def _of_windows(
         if value is not None:
             samples[int(str(repeat))] = value
     return samples
+
+
+def _counted_s(results: Results, suite: str, scenario: str) -> float:
+    """Return the length of a scenario's end that its suite counts."""
+    [ran] = [candidate for candidate in results.suites if candidate.name == suite]
+    [counted_s] = {case.fairness_last_s for case in ran.cases("cubic") if case.scenario.name == scenario}
+    if counted_s is None:
+        raise ValueError(f"{suite}: has no fairness_last_s")
+    return counted_s
 
 
 def _absolute(window_s: tuple[float, float] | None, stop_s: float) -> tuple[float, float]:

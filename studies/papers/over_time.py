@@ -21,6 +21,13 @@ ABOVE = 1.5
 """A base RTT counts as raised from this multiple of the lowest so far."""
 AT = 1.1
 """A base RTT counts as the lowest up to this multiple of the lowest so far."""
+RISE = 2 / RECOVERED
+"""A rise of the base RTT from one row to the next counts as sharp from this ratio: BBR keeps up to two BDPs
+in flight, which after a smaller one are still `RECOVERED` of the path."""
+CHANGE = 1.1
+"""A base RTT that changes by this ratio from one row to the next ends the time after a sharp rise."""
+AFTER_RISE_S = 10.0
+"""Minimum time after a sharp rise: the length of BBR's filter of the minimum RTT."""
 FALL = 0.15
 """Minimum relative fall of the window in a reduction: less than any scheme's factor."""
 GONE_S = 0.5
@@ -51,6 +58,25 @@ def _recovery_s(course: Course) -> float | None:
     return float(np.argmax(lasting)) if lasting.any() else course.end_s - course.begin_s
 
 
+def _rise_recovery_s(course: Course) -> float | None:
+    rows = course.rows.filter(pl.col("base_rtt_ms").is_finite()).sort("time_s")
+    base, time_s = rows["base_rtt_ms"].to_numpy(), rows["time_s"].to_numpy()
+    if len(base) < 2:
+        return None
+    ratio = base[1:] / base[:-1]
+    changes_s = time_s[1:][np.maximum(ratio, 1 / ratio) >= CHANGE]
+    recoveries_s = []
+    for rise_s in time_s[1:][ratio >= RISE]:
+        end_s = min([later for later in changes_s if later > rise_s], default=course.end_s)
+        if end_s - rise_s < AFTER_RISE_S:
+            continue
+        inside = (pl.col("time_s") > rise_s) & (pl.col("time_s") <= end_s)
+        after = Course(course.rows.filter(inside), course.links.filter(inside), rise_s, end_s, rise_s)
+        recoveries_s.append(_recovery_s(after))
+    known = [recovery_s for recovery_s in recoveries_s if recovery_s is not None]
+    return float(np.mean(known)) if known else None
+
+
 def _convergence_s(course: Course) -> float | None:
     flows = [course.goodput(flow, 1.0, course.joined_s) for flow in course.flows]
     if len(flows) < 2:
@@ -70,6 +96,15 @@ def _deviation(course: Course) -> float | None:
         if len(seconds) > 1 and seconds.mean() > 0:
             deviations.append(seconds.std() / seconds.mean())
     return float(np.mean(deviations)) if deviations else None
+
+
+def _ratio_deviation(course: Course) -> float | None:
+    goodputs = np.stack([course.goodput(flow, 1.0, course.joined_s) for flow in course.flows])
+    if len(goodputs) != 2:
+        return None
+    highest = goodputs.max(axis=0)
+    ratios = goodputs.min(axis=0)[highest > 0] / highest[highest > 0]
+    return float(ratios.std()) if len(ratios) > 1 else None
 
 
 def _short_term_deviation(course: Course) -> float | None:
@@ -184,6 +219,16 @@ OVER_TIME: dict[str, OverTime] = {
             _recovery_s,
         ),
         _measure(
+            "rise_recovery_s",
+            "Time until capacity is used after a sharp rise of the base RTT",
+            "s",
+            1,
+            f"From a rise of the base RTT to {RISE:g} times or more until goodput is {RECOVERED:.0%} of the "
+            "capacity for 3 s, or until the base RTT changes again; the mean over rises with "
+            f"{AFTER_RISE_S:g} s or more until then.",
+            _rise_recovery_s,
+        ),
+        _measure(
             "convergence_s",
             "Time to convergence",
             "s",
@@ -198,6 +243,14 @@ OVER_TIME: dict[str, OverTime] = {
             3,
             "Standard deviation of a flow's goodput second by second, over its mean.",
             _deviation,
+        ),
+        _measure(
+            "ratio_deviation",
+            "Variation of the goodput ratio",
+            "",
+            3,
+            "Standard deviation of two flows' goodput ratio second by second.",
+            _ratio_deviation,
         ),
         _measure(
             "short_term_deviation",

@@ -225,7 +225,7 @@ def _of_scenario(
         window_s=window_s,
     )
     if not samples:
-        when = f" from {window_s[0]:g} to {window_s[1]:g} s" if window_s else ""
+        when = f" from {window_s[0]:g} to {window_s[1]:g} s" if isinstance(window_s, tuple) else ""
         raise NotRun(f"no {metric} of {scheme} in {suite}, {chosen.name}{when}")
     scale = MEASURES[metric].scale
     return Reading(

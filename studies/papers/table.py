@@ -10,6 +10,7 @@ import polars as pl
 
 from studies.papers.digests import of_claim
 from studies.papers.independent import independent
+from studies.papers.kinds import Ordering
 from studies.papers.paper import ELSEWHERE, Paper, is_own
 from studies.papers.region import OUTCOMES
 from studies.papers.verdicts import Verdict
@@ -18,7 +19,9 @@ SCHEMA: dict[str, Any] = {
     **dict.fromkeys(
         ("paper", "claim", "where", "says", "kind", "suite", "metric", "schemes", "backend"), pl.String
     ),
-    **dict.fromkeys(("stated", "ours"), pl.String),
+    "stated": pl.String,
+    **dict.fromkeys(("agrees_from", "agrees_to"), pl.Float64),
+    "ours": pl.String,
     **dict.fromkeys(("mean", "ci_low", "ci_high"), pl.Float64),
     **dict.fromkeys(("verdict", "why", "needs", "reason"), pl.String),
     **dict.fromkeys(("headline", "independent", "quick"), pl.Boolean),
@@ -77,6 +80,8 @@ def row(verdict: Verdict, quick: bool) -> dict[str, Any]:
     claim = verdict.claim
     single = verdict.ours[0].interval if len(verdict.ours) == 1 else None
     edges = (single.low, single.high) if single else (math.nan, math.nan)
+    region = None if isinstance(claim, Ordering) else claim.region(verdict.paper.margin)
+    low, high = (region.low, region.high) if region else (-math.inf, math.inf)
     return {
         "paper": verdict.paper.name,
         "claim": claim.id,
@@ -88,6 +93,8 @@ def row(verdict: Verdict, quick: bool) -> dict[str, Any]:
         "schemes": ",".join(claim.under_test),
         "backend": verdict.backend or None,
         "stated": claim.stated,
+        "agrees_from": low if math.isfinite(low) else None,
+        "agrees_to": high if math.isfinite(high) else None,
         "ours": "; ".join(f"{value.label}: {value.text}" for value in verdict.ours) or None,
         "mean": single.mean if single else None,
         "ci_low": None if math.isnan(edges[0]) else edges[0],

@@ -71,6 +71,7 @@ def test_a_claim_of_each_kind_is_read():
         (VALUE | {"schemes": []}, "schemes"),
         (VALUE | {"over": "all"}, "over"),
         (VALUE | {"window_s": [20, 10]}, "window_s: must end after it begins"),
+        (VALUE | {"window_s": "count"}, "window_s"),
         (VALUE | {"scenarios": {"rtt_ms": {"from": 1}}}, "unknown key"),
         (CLAIM | {"kind": "ordering", "order": ["cubic", "bbr"]}, "metric: is missing"),
         (CLAIM | {"kind": "ordering", "metric": "jain", "order": ["cubic"]}, "order"),
@@ -131,6 +132,10 @@ def test_every_claim_names_what_there_is(name, claim):
         lacking = wanted.keys() - next(iter(suite.cases("cubic"))).values.keys()
         assert not lacking or claim.needs is not None, f"{suite_name} has no {lacking}"
         found = [] if lacking else choose(suite, wanted)
+        if (part.window_s or claim.window_s) == "counted":
+            assert all(case.fairness_last_s for case in suite.cases("cubic")), (
+                f"{suite_name} counts whole runs"
+            )
         assert found or claim.needs is not None, f"{suite_name} has no scenario with {wanted}"
         if isinstance(claim, Trend):
             assert claim.needs is not None or all(claim.along in one.place.values for one in found)

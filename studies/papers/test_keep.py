@@ -9,7 +9,7 @@ from leogym.common.errors import InputError
 from leogym.configs import suite as suites
 from leogym.evaluation.recorded.results import Results
 from leogym.results.intervals import Interval
-from studies.papers import keep, kept_verdicts
+from studies.papers import keep, kept_verdicts, table
 from studies.papers.paper import load, parse
 from tests.support.sample_results import sample_results
 
@@ -25,7 +25,9 @@ def not_quick(found: Results, **description: str) -> Results:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
-    return not_quick(sample_results(tmp_path / "run", ["leo-single", "leo-pair"], ["cubic", "astraea"], 2))
+    return not_quick(
+        sample_results(tmp_path / "run", ["leo-single-leoem", "leo-pair-leoem"], ["cubic", "astraea"], 2)
+    )
 
 
 def test_what_is_kept_reads_with_one_line_and_is_the_same_each_time(tmp_path, results):
@@ -49,19 +51,21 @@ def test_what_is_kept_reads_with_one_line_and_is_the_same_each_time(tmp_path, re
 
 
 def test_the_main_figure_has_every_schemes_mean_beside_the_best_of_each_suite(results):
-    power = keep.relative_power(results.summary, ["leo-single", "leo-pair"])
+    power = keep.relative_power(results.summary, ["leo-single-leoem", "leo-pair-leoem"])
     assert set(power) == {"cubic", "astraea"}
-    assert set(power["cubic"]) == {"leo-single", "leo-pair"}
-    for suite in ("leo-single", "leo-pair"):
+    assert set(power["cubic"]) == {"leo-single-leoem", "leo-pair-leoem"}
+    for suite in ("leo-single-leoem", "leo-pair-leoem"):
         assert max(of[suite] for of in power.values()) == 1.0
     means = {
         name: results.summary.filter(
-            (pl.col("suite") == "leo-single") & (pl.col("scheme") == name) & (pl.col("metric") == "power")
+            (pl.col("suite") == "leo-single-leoem")
+            & (pl.col("scheme") == name)
+            & (pl.col("metric") == "power")
         )["mean"].to_list()
         for name in power
     }
     ratio = math.prod(means["cubic"]) / math.prod(means["astraea"])
-    assert power["cubic"]["leo-single"] == pytest.approx(ratio ** (1 / len(means["cubic"])))
+    assert power["cubic"]["leo-single-leoem"] == pytest.approx(ratio ** (1 / len(means["cubic"])))
     assert ">astraea<" in keep.figure(power)
 
 
@@ -79,12 +83,12 @@ def test_a_later_evaluation_replaces_its_suites_schemes_and_claims(tmp_path, res
     keep.keep(results, kept)
     before = keep.Kept.read(kept)
     newer = not_quick(
-        sample_results(tmp_path / "newer", ["leo-pair"], ["cubic"], 4), command="the later command"
+        sample_results(tmp_path / "newer", ["leo-pair-leoem"], ["cubic"], 4), command="the later command"
     )
     keep.keep(newer, kept, add=True)
     after = keep.Kept.read(kept)
     assert len(after.summary) == len(before.summary)
-    ours = (pl.col("suite") == "leo-pair") & (pl.col("scheme") == "cubic")
+    ours = (pl.col("suite") == "leo-pair-leoem") & (pl.col("scheme") == "cubic")
     assert after.summary.filter(ours)["n"].unique().to_list() == [4]
     assert after.summary.filter(~ours).sort(pl.all()).equals(before.summary.filter(~ours).sort(pl.all()))
     assert sorted(after.claims["claim"]) == sorted(before.claims["claim"])
@@ -102,16 +106,16 @@ def test_a_later_evaluation_replaces_its_suites_schemes_and_claims(tmp_path, res
 
 def test_fewer_later_runs_of_the_same_replace_nothing(tmp_path, results):
     kept = tmp_path / "kept"
-    more = not_quick(sample_results(tmp_path / "more", ["leo-pair"], ["cubic"], 4))
+    more = not_quick(sample_results(tmp_path / "more", ["leo-pair-leoem"], ["cubic"], 4))
     keep.keep(more, kept)
     keep.keep(results, kept, add=True)
     after = keep.Kept.read(kept)
     runs = after.summary.group_by("suite", "scheme").agg(pl.col("n").max())
     assert set(runs.iter_rows()) == {
-        ("leo-pair", "cubic", 4),
-        ("leo-pair", "astraea", 2),
-        ("leo-single", "cubic", 2),
-        ("leo-single", "astraea", 2),
+        ("leo-pair-leoem", "cubic", 4),
+        ("leo-pair-leoem", "astraea", 2),
+        ("leo-single-leoem", "cubic", 2),
+        ("leo-single-leoem", "astraea", 2),
     }
     name = pl.col("claim") == "pair.cubic-fair-on-bp"
     assert after.claims.filter(name).equals(keep.Kept.of(more).claims.filter(name))
@@ -130,10 +134,16 @@ def test_the_kept_claims_are_those_of_the_papers_files_and_judged_by_them():
 
 
 def test_a_kept_claim_that_differs_has_a_reason_or_says_that_there_is_none():
-    claims = keep.Kept.read(keep.PLACE).claims
+    claims = table.own(keep.Kept.read(keep.PLACE).claims)
     assert (
         claims.filter((pl.col("verdict") == "differs") & pl.col("reason").is_null())["claim"].to_list() == []
     )
+
+
+def test_a_kept_claim_that_agrees_has_no_reason_to_differ():
+    claims = keep.Kept.read(keep.PLACE).claims
+    reasons = claims.filter((pl.col("verdict") == "agrees") & pl.col("reason").is_not_null())
+    assert reasons["claim"].to_list() == []
 
 
 def test_kept_results_are_judged_again_by_their_intervals(tmp_path, results):
@@ -183,7 +193,7 @@ def test_an_order_of_kept_intervals_needs_them_apart():
         ((0.5, 0.7), (0.8, 0.9), "differs"),
     ):
         kept = {
-            ("leo-pair", "sd-ny-bp", scheme, "goodput_ratio"): Interval((low + high) / 2, low, high, 5)
+            ("leo-pair-leoem", "sd-ny-bp", scheme, "goodput_ratio"): Interval((low + high) / 2, low, high, 5)
             for scheme, (low, high) in (("cubic", upper), ("satcp", lower))
         }
         assert kept_verdicts.judge(order, paper, kept).outcome == verdict
@@ -203,7 +213,7 @@ def test_a_ratio_of_kept_intervals_is_that_of_the_worst_cases():
 
 
 def test_the_page_says_whose_claims_the_authors_own_weights_judged(tmp_path):
-    found = not_quick(sample_results(tmp_path / "run", ["leo-pair"], ["astraea-authors"], 2))
+    found = not_quick(sample_results(tmp_path / "run", ["leo-pair-leoem"], ["astraea-authors"], 2))
     keep.keep(found, tmp_path / "kept")
     about = (tmp_path / "kept" / "README.md").read_text()
     assert "Claims about astraea are judged by the authors' own weights" in about

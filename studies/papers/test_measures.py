@@ -43,6 +43,27 @@ def test_recovery_is_the_time_until_capacity_is_used_for_three_seconds():
     assert value("recovery_s", course([np.full(100, 0.5 * ALL)])) == 10.0
 
 
+def test_recovery_after_a_rise_counts_from_each_sharp_rise_until_the_base_rtt_changes_again():
+    # Up at 15 s: used after 5 s. Up by half at 30 s is not sharp. Up at 45 s: never used, so 15 s.
+    base = np.repeat([20.0, 60.0, 90.0, 250.0], 150)
+    low, high = np.full(50, 0.3 * ALL), np.full(100, ALL)
+    goodput = np.concatenate([high, low, low, high, low, high, np.full(150, 0.3 * ALL)])
+    assert value("rise_recovery_s", course([goodput], base_rtt_ms=base)) == pytest.approx(
+        (5 + 15) / 2, abs=0.2
+    )
+    steady = course([goodput], base_rtt_ms=np.full(600, 20.0))
+    assert OVER_TIME["rise_recovery_s"].of(steady) is None
+    short = np.repeat([20.0, 60.0, 20.0], 50)
+    assert OVER_TIME["rise_recovery_s"].of(course([goodput[:150]], base_rtt_ms=short)) is None
+
+
+def test_a_goodput_ratio_that_alternates_deviates_by_half_its_range():
+    first, second = np.full(100, 50.0), np.where(np.arange(100) % 20 < 10, 50.0, 25.0)
+    assert value("ratio_deviation", course([first, second])) == pytest.approx(0.25)
+    assert value("ratio_deviation", course([first, first])) == 0.0
+    assert OVER_TIME["ratio_deviation"].of(course([first])) is None
+
+
 def test_convergence_counts_from_the_last_flow_s_start():
     first = np.concatenate([np.full(100, ALL), np.full(100, ALL / 2)])
     second = np.concatenate([np.zeros(100), np.full(100, ALL / 2)])

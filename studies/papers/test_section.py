@@ -12,7 +12,7 @@ from tests.support.sample_results import sample_results
 
 @pytest.mark.parametrize("width", [1440, 375])
 def test_claims_fit_the_window_and_their_links_lead_somewhere(tmp_path, browser, width):
-    results = sample_results(tmp_path, ["leo-single", "leo-pair"], ["cubic", "astraea"], 2)
+    results = sample_results(tmp_path, ["leo-single-leoem", "leo-pair-leoem"], ["cubic", "astraea"], 2)
     opened = browser.new_page(viewport={"width": width, "height": 900})
     opened.goto(report.write(results, make_section).as_uri())
     tables = opened.locator("table.claims")
@@ -49,7 +49,7 @@ def test_figures_have_the_names_of_the_papers_figures(suite, name, title, file):
 
 
 def test_the_command_line_says_how_many_claims_agree(tmp_path, monkeypatch):
-    report.write(sample_results(tmp_path, ["leo-single"], ["cubic", "astraea"], 2), make_section)
+    report.write(sample_results(tmp_path, ["leo-single-leoem"], ["cubic", "astraea"], 2), make_section)
     rows = pl.read_csv(tmp_path / "claims.csv")
     assert len(rows) > section.MOST_PRINTED
     [first] = section.conclusion(tmp_path)
@@ -63,8 +63,8 @@ def test_the_command_line_says_how_many_claims_agree(tmp_path, monkeypatch):
 
 
 def test_the_files_of_figures_begin_with_the_papers_figure(tmp_path):
-    page = report.write(sample_results(tmp_path, ["leo-single"], ["cubic", "reno"], 2), make_section)
+    page = report.write(sample_results(tmp_path, ["leo-single-leoem"], ["cubic", "reno"], 2), make_section)
     names = [path.name for path in (tmp_path / "figures").iterdir()]
     assert names
-    assert all(name.startswith("learning-cc-for-leo-fig-1a-and-b--leo-single--") for name in names)
+    assert all(name.startswith("learning-cc-for-leo-fig-1a-and-b--leo-single-leoem--") for name in names)
     assert "(Fig. 1a and b of Evaluating Learning" in page.read_text()

@@ -318,7 +318,7 @@ def test_learned_schemes_are_judged_by_their_authors_weights_only():
 
 
 def test_a_suite_that_was_changed_has_no_claims(tmp_path):
-    ours = sample_results(tmp_path, ["leo-single"], ["cubic"], 2)
+    ours = sample_results(tmp_path, ["leo-single-leoem"], ["cubic"], 2)
     assert verdicts(ours)
     config = ours.description["config"]
     [suite] = config["suites"]
@@ -328,10 +328,14 @@ def test_a_suite_that_was_changed_has_no_claims(tmp_path):
 
 
 def test_a_part_of_a_run_is_read_from_its_series(tmp_path):
-    ours = sample_results(tmp_path, ["leo-pair"], ["cubic"], 3)
-    common: dict[str, Any] = {"suite": "leo-pair", "scenarios": {"path": "sd-ny-bp"}, "schemes": ["cubic"]}
+    ours = sample_results(tmp_path, ["leo-pair-leoem"], ["cubic"], 3)
+    common: dict[str, Any] = {
+        "suite": "leo-pair-leoem",
+        "scenarios": {"path": "sd-ny-bp"},
+        "schemes": ["cubic"],
+    }
     common["window_s"] = [30, 60]
-    series = pl.read_parquet(tmp_path / "series" / "flows" / "leo-pair--sd-ny-bp--cubic--0.parquet")
+    series = pl.read_parquet(tmp_path / "series" / "flows" / "leo-pair-leoem--sd-ny-bp--cubic--0.parquet")
     inside = series.filter((pl.col("time_s") > 30) & (pl.col("time_s") <= 60))
     mbps = inside.group_by("flow").agg(pl.col("goodput_mbps").mean()).sort("flow")["goodput_mbps"].to_list()
     ratio = told(ours, **common, kind="ratio", of={"flows": [1]}, to={"flows": [0]}, at_least=1)
@@ -348,14 +352,14 @@ def test_a_part_of_a_run_is_read_from_its_series(tmp_path):
     too_late = {"window_s": [70, 90], "kind": "bound", "at_least": 1, "unit": "Mbit/s"}
     found = told(ours, **common | too_late)
     assert found.outcome == "not run"
-    assert found.why == "no goodput_mbps of cubic in leo-pair, sd-ny-bp from 70 to 90 s"
+    assert found.why == "no goodput_mbps of cubic in leo-pair-leoem, sd-ny-bp from 70 to 90 s"
 
 
 def test_results_are_compared_with_the_claims_of_their_suites_backend_by_backend(tmp_path):
-    ours = sample_results(tmp_path, ["leo-single"], ["cubic", "reno"], 2)
+    ours = sample_results(tmp_path, ["leo-single-leoem"], ["cubic", "reno"], 2)
     found = verdicts(ours)
     assert found
-    assert {one.claim.suite for one in found} == {"leo-single"}
+    assert {one.claim.suite for one in found} == {"leo-single-leoem"}
     both = Results(
         ours.folder, ours.description, pl.concat([ours.runs, ours.runs.with_columns(backend=pl.lit("lab"))])
     )
@@ -365,7 +369,7 @@ def test_results_are_compared_with_the_claims_of_their_suites_backend_by_backend
 
 def test_claims_csv_and_the_report_show_claim_paper_ours_verdict_and_reason(tmp_path):
     page = report.write(
-        sample_results(tmp_path, ["leo-single"], ["cubic", "satcp"], 3), make_section
+        sample_results(tmp_path, ["leo-single-leoem"], ["cubic", "satcp"], 3), make_section
     ).read_text()
     rows = pl.read_csv(tmp_path / "claims.csv")
     assert rows.columns == list(pandas.read_csv(tmp_path / "claims.csv").columns) == list(table.SCHEMA)
@@ -374,7 +378,7 @@ def test_claims_csv_and_the_report_show_claim_paper_ours_verdict_and_reason(tmp_
     assert row["stated"] == "2.11 ×"
     assert row["verdict"] == "differs"
     assert row["ci_low"] <= row["mean"] <= row["ci_high"]
-    section = page[page.index('<section id="leo-single"') : page.index('<section id="papers">')]
+    section = page[page.index('<section id="leo-single-leoem"') : page.index('<section id="papers">')]
     assert section[section.index("claims") :].count('<tr class="row">') == len(rows)
     assert "Cubic inflates delay by up to 2.11 times." in section
     assert 'href="#papers"' in page
@@ -388,7 +392,9 @@ def test_a_reason_goes_before_what_was_counted(tmp_path, monkeypatch):
     explained = read.model_copy(update={"claims": claims})
     monkeypatch.setattr("studies.papers.verdicts.load", lambda name: explained)
     monkeypatch.setattr("studies.papers.verdicts.shipped", lambda: ["learning-cc-for-leo"])
-    page = report.write(sample_results(tmp_path, ["leo-single"], ["cubic"], 2), make_section).read_text()
+    page = report.write(
+        sample_results(tmp_path, ["leo-single-leoem"], ["cubic"], 2), make_section
+    ).read_text()
     assert '<td data-label="Reason">A run has shown why.</td>' in page
 
 
@@ -400,8 +406,12 @@ def test_results_that_no_paper_is_about_have_no_section(tmp_path):
 
 
 def test_a_window_may_count_from_the_run_s_end(tmp_path):
-    ours = sample_results(tmp_path, ["leo-pair"], ["cubic"], 3)
-    common: dict[str, Any] = {"suite": "leo-pair", "scenarios": {"path": "sd-ny-bp"}, "schemes": ["cubic"]}
+    ours = sample_results(tmp_path, ["leo-pair-leoem"], ["cubic"], 3)
+    common: dict[str, Any] = {
+        "suite": "leo-pair-leoem",
+        "scenarios": {"path": "sd-ny-bp"},
+        "schemes": ["cubic"],
+    }
     stop_s = float(ours.runs["stop_s"].max())  # type: ignore[arg-type]
     same = told(
         ours,
@@ -416,6 +426,38 @@ def test_a_window_may_count_from_the_run_s_end(tmp_path):
     assert same.outcome == "agrees"
     reach = told(ours, **common, kind="bound", metric="recovery_s", unit="s", window_s=[-15, 0], at_most=15)
     assert reach.outcome == "agrees"
+
+
+def test_the_window_that_a_suite_counts_is_the_end_of_its_runs(tmp_path):
+    ours = sample_results(tmp_path, ["leo-pair-leoem"], ["cubic"], 3)
+    [suite] = ours.suites
+    counted_s = next(iter(suite.cases("cubic"))).fairness_last_s
+    assert counted_s is not None
+    common: dict[str, Any] = {
+        "suite": "leo-pair-leoem",
+        "scenarios": {"path": "sd-ny-bp"},
+        "schemes": ["cubic"],
+    }
+    same = told(
+        ours,
+        **common,
+        kind="ratio",
+        of={"window_s": "counted", "flows": [0]},
+        to={"window_s": [-counted_s, 0], "flows": [0]},
+        value=1,
+        tolerance=1e-9,
+        little=True,
+    )
+    assert same.outcome == "agrees"
+    whole = told(
+        ours,
+        **common,
+        kind="ratio",
+        of={"window_s": "counted", "flows": [0]},
+        to={"flows": [0]},
+        at_least=1.01,
+    )
+    assert whole.ours[0].interval.mean != pytest.approx(1.0)
 
 
 def test_how_much_a_value_varies_from_run_to_run_has_a_sample_a_scenario():

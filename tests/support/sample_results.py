@@ -18,7 +18,11 @@ from leogym.results.measurement import Measurement
 from leogym.results.metrics import PAYLOAD_SHARE
 
 SAMPLE_PATHS = ["sd-ny-isl", "sd-ny-bp", "sea-ny-isl", "sea-ny-bp", "ny-ldn-isl", "sd-sha-isl"]
-SAMPLE_TRACES = {name: Trace(5731.0, f"{rank:064x}") for rank, name in enumerate(SAMPLE_PATHS)}
+# On today's shell, and on LeoEM's, on which papers ran.
+SAMPLE_TRACES = {
+    name: Trace(5731.0, f"{rank:064x}")
+    for rank, name in enumerate(SAMPLE_PATHS + [f"{path}@starlink-leoem~leoem-flat" for path in SAMPLE_PATHS])
+}
 # Share of the capacity used, and of the queue filled, by a made-up scheme.
 CHARACTER = {"reno": (0.72, 0.45), "cubic": (0.9, 0.85), "astraea": (0.94, 0.18)}
 
