@@ -133,9 +133,7 @@ def test_every_claim_names_what_there_is(name, claim):
         assert not lacking or claim.needs is not None, f"{suite_name} has no {lacking}"
         found = [] if lacking else choose(suite, wanted)
         if (part.window_s or claim.window_s) == "counted":
-            assert all(case.fairness_last_s for case in suite.cases("cubic")), (
-                f"{suite_name} counts whole runs"
-            )
+            assert all(case.fairness_last_s for case in suite.cases("cubic")), f"{suite_name} counts all"
         assert found or claim.needs is not None, f"{suite_name} has no scenario with {wanted}"
         if isinstance(claim, Trend):
             assert claim.needs is not None or all(claim.along in one.place.values for one in found)

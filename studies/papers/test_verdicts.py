@@ -37,6 +37,11 @@ TOGETHER = suites.parse(
     },
     "together",
 )
+OF_PAIR: dict[str, Any] = {
+    "suite": "leo-pair-leoem",
+    "scenarios": {"path": "sd-ny-bp"},
+    "schemes": ["cubic"],
+}
 NOISE = np.array([-0.02, -0.01, 0.0, 0.01, 0.02])
 
 
