@@ -82,6 +82,17 @@ pub enum EcnMode {
     Accurate,
 }
 
+/// What decides what may leave now: each field is what [`CongestionControl`]'s method of that name returns.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the methods have docs")]
+pub struct Limits {
+    pub window: u32,
+    pub slow_start_threshold: u32,
+    pub pacing_rate: Option<u64>,
+    pub paces_single_packets: bool,
+    pub paces_short_bursts: bool,
+}
+
 /// A congestion control scheme.
 pub trait CongestionControl {
     /// Whether packets may carry ECT(1), given accurate feedback: the scheme reacts to the extent of marking (RFC 9331 §4.3).
@@ -132,6 +143,24 @@ pub trait CongestionControl {
     fn path_changed_at(&self, _now: Nanos) -> Option<Nanos> {
         None
     }
+    /// All that decides what may leave now, in one call.
+    #[inline(always)]
+    fn limits(&self) -> Limits {
+        Limits {
+            window: self.window(),
+            slow_start_threshold: self.slow_start_threshold(),
+            pacing_rate: self.pacing_rate(),
+            paces_single_packets: self.paces_single_packets(),
+            paces_short_bursts: self.paces_short_bursts(),
+        }
+    }
+
+    /// [`next_timer`](Self::next_timer) and [`holds_back`](Self::holds_back), in one call.
+    #[inline(always)]
+    fn after_ack(&self) -> (Nanos, bool) {
+        (self.next_timer(), self.holds_back())
+    }
+
     /// The window in packets, at least 1.
     fn window(&self) -> u32;
     /// The slow start threshold in packets.

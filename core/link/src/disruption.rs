@@ -90,6 +90,10 @@ mod tests {
             compact
         }
 
+        fn compact_bytes(_compact: &Self) -> u32 {
+            1500
+        }
+
         fn bytes(&self) -> u32 {
             1500
         }

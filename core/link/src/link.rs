@@ -1,5 +1,6 @@
 //! The link: a queue, a transmitter and a stretch of propagation that varies in time but never reorders.
 
+mod burst;
 mod egress;
 mod observer;
 
@@ -27,6 +28,8 @@ pub trait Packet: Sized {
     fn pack(self, extras: &mut VecDeque<Self::Extra>) -> Self::Compact;
     /// Reassemble the packet; links are FIFO, so its extra part, if any, is at the front of `extras`.
     fn unpack(compact: Self::Compact, extras: &mut VecDeque<Self::Extra>) -> Self;
+    /// Size on the wire in bytes of the packet in parts.
+    fn compact_bytes(compact: &Self::Compact) -> u32;
     /// Size on the wire in bytes.
     fn bytes(&self) -> u32;
     /// Record the packet's propagation time on a link; called once per link.
@@ -71,6 +74,8 @@ pub struct LinkStats {
     pub delivered_bytes: u64,
 }
 
+const NONE_DOOMED: u64 = u64::MAX;
+
 /// A packet whose fate is known.
 #[derive(Clone, Debug)]
 struct Transit<C> {
@@ -105,15 +110,21 @@ pub struct Link<P: Packet> {
     observer: Option<Box<Observer>>,
     /// True with an egress or an observer.
     looks_after_departures: bool,
+    /// True for a drop-tail queue without gateway, bucket, random loss, jitter and observer.
+    is_plain: bool,
     /// The delay of a link that only delays: no queueing, no loss, no outages. `None` for any other link.
     only_delays: Option<Nanos>,
     loss: Loss,
     jitter: Jitter,
     /// Packets whose fate is known and that are not delivered or lost yet, in order.
     transits: VecDeque<Transit<P::Compact>>,
+    /// When the first of them ends; `NEVER` without one.
+    first_end: Nanos,
     extras: VecDeque<P::Extra>,
     /// Which of `transits` will be lost, as indices counted from the link's first packet.
     doomed: VecDeque<u64>,
+    /// The first of them, or [`NONE_DOOMED`].
+    next_doomed: u64,
     /// Index of the first of `transits`: the number of packets that have ended.
     ended: u64,
     /// Packets of `transits` not yet noted as departed; without an observer, none that departed at once.
@@ -134,6 +145,7 @@ impl<P: Packet> Link<P> {
         assert!(schedule.ever_carries(), "a link needs capacity at some time");
         let only_delays = schedule.only_delay().filter(|_| limit == DropTail::INFINITE && !loss.happens());
         Self {
+            is_plain: only_delays.is_none() && !loss.happens() && !jitter.happens(),
             only_delays,
             schedule,
             server: Server::default(),
@@ -145,8 +157,10 @@ impl<P: Packet> Link<P> {
             loss,
             jitter,
             transits: VecDeque::new(),
+            first_end: NEVER,
             extras: VecDeque::new(),
             doomed: VecDeque::new(),
+            next_doomed: NONE_DOOMED,
             ended: 0,
             leaving: VecDeque::new(),
             queued_bytes: 0,
@@ -160,6 +174,7 @@ impl<P: Packet> Link<P> {
     #[must_use]
     pub fn behind_gateway(mut self, gateway: Gateway) -> Self {
         self.gateway = Some(Box::new(gateway));
+        self.is_plain = false;
         self.only_delays = None;
         self
     }
@@ -173,6 +188,7 @@ impl<P: Packet> Link<P> {
         let Schedule::Constant(span) = &self.schedule else { panic!("a token bucket needs a constant rate") };
         let saved = u128::from(bytes) * 8_000_000_000 / u128::from(span.rate_bps.max(1));
         self.server = Server::with_bucket(Nanos::try_from(saved).unwrap_or(NEVER));
+        self.is_plain = false;
         self
     }
 
@@ -192,6 +208,7 @@ impl<P: Packet> Link<P> {
     pub fn managed_by(mut self, discipline: Managed<P>) -> Self {
         self.egress = Some(Box::new(Egress::new(discipline)));
         self.looks_after_departures = true;
+        self.is_plain = false;
         self.only_delays = None;
         self
     }
@@ -209,6 +226,14 @@ impl<P: Packet> Link<P> {
             return self.offer_looking_after(packet, now);
         }
         self.append(packet, now)
+    }
+
+    /// Offer a packet to a link that [only delays](Self::only_delays).
+    #[inline(always)]
+    pub fn offer_delayed(&mut self, packet: P, now: Nanos) {
+        self.stats.offered += 1;
+        let delay = self.only_delays.unwrap_or_default();
+        self.delay(packet, delay, now);
     }
 
     /// Return whether the link only delays: no queueing, no loss, no outages.
@@ -234,14 +259,15 @@ impl<P: Packet> Link<P> {
     }
 
     /// [`append`](Self::append) for a link that only delays: the packet departs at once.
-    #[inline]
+    #[inline(always)]
     fn delay(&mut self, mut packet: P, delay: Nanos, now: Nanos) {
         let end = self.arrival(&mut packet, delay, now);
         self.transits.push_back(Transit { end, packet: packet.pack(&mut self.extras) });
+        self.note_first();
     }
 
     /// Return when a packet that departs at `now` arrives if nothing drops it.
-    #[inline]
+    #[inline(always)]
     fn arrival(&mut self, packet: &mut P, delay: Nanos, now: Nanos) -> Nanos {
         let mut arrival = now + delay + self.jitter.draw();
         // Jitter must not let this packet overtake the one before.
@@ -263,7 +289,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Offer a packet to the drop-tail queue.
-    #[inline]
+    #[inline(always)]
     fn append(&mut self, packet: P, now: Nanos) -> Offer {
         let size = packet.bytes();
         // Departures are noted lazily, in batches: a packet that fits beside departed ones fits without them.
@@ -285,7 +311,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Transmit a packet after all before it, at `now` at the earliest.
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, mut packet: P, size: u32, now: Nanos) {
         let transmission = self.server.transmit(&mut self.schedule, size, now);
         let sent = !matches!(transmission, Transmission::Discarded(_));
@@ -301,50 +327,83 @@ impl<P: Packet> Link<P> {
             self.leaving.push_back(Leaving { at: departure, bytes: size, sent });
         }
         if !arrives {
-            self.doomed.push_back(self.ended + self.transits.len() as u64);
+            let number = self.ended + self.transits.len() as u64;
+            self.doomed.push_back(number);
+            self.next_doomed = self.next_doomed.min(number);
         }
         self.transits.push_back(Transit { end, packet: packet.pack(&mut self.extras) });
+        self.note_first();
     }
 
     /// Return when a packet next comes out, is lost or leaves a managed queue; `NEVER` if the link is empty.
     #[inline]
     pub fn next_event(&self) -> Nanos {
-        match (self.transits.front(), &self.egress) {
-            (Some(transit), _) => transit.end,
-            (None, Some(egress)) => egress.next_dequeue,
-            (None, None) => NEVER,
+        match &self.egress {
+            Some(egress) if self.transits.is_empty() => egress.next_dequeue,
+            _ => self.first_end,
         }
+    }
+
+    #[inline]
+    fn note_first(&mut self) {
+        self.first_end = self.transits.front().map_or(NEVER, |transit| transit.end);
     }
 
     /// Return the next packet that has arrived by `now`. Call it until it returns `None`.
     #[inline]
     pub fn poll(&mut self, now: Nanos) -> Option<P> {
+        let compact = self.poll_compact(now)?;
+        Some(self.unpack(compact))
+    }
+
+    /// Reassemble the packet that [`poll_compact`](Self::poll_compact) has returned.
+    #[inline]
+    pub fn unpack(&mut self, compact: P::Compact) -> P {
+        P::unpack(compact, &mut self.extras)
+    }
+
+    /// Like [`poll`](Self::poll), but return the packet in parts. Call [`unpack`](Self::unpack) before the next poll if it has
+    /// an extra part.
+    #[inline(always)]
+    pub fn poll_compact(&mut self, now: Nanos) -> Option<P::Compact> {
         if self.looks_after_departures {
             self.catch_up(now);
         }
-        loop {
-            if self.transits.front()?.end > now {
-                return None;
-            }
+        while self.first_end <= now {
             if self.leaving.len() == self.transits.len() {
                 self.note_departures(now);
             }
-            let transit = self.transits.pop_front()?;
+            if self.ended == self.next_doomed {
+                self.lose_first()?;
+                continue;
+            }
+            let Transit { packet, .. } = self.transits.pop_front()?;
+            self.note_first();
             if self.looks_after_departures {
                 self.observe_end();
             }
-            let packet = P::unpack(transit.packet, &mut self.extras);
-            let number = self.ended;
             self.ended += 1;
-            if self.doomed.front() == Some(&number) {
-                self.doomed.pop_front();
-                self.stats.lost += 1;
-                continue;
-            }
             self.stats.delivered += 1;
-            self.stats.delivered_bytes += u64::from(packet.bytes());
+            self.stats.delivered_bytes += u64::from(P::compact_bytes(&packet));
             return Some(packet);
         }
+        None
+    }
+
+    /// Lose the first packet.
+    #[cold]
+    fn lose_first(&mut self) -> Option<()> {
+        let Transit { packet, .. } = self.transits.pop_front()?;
+        self.note_first();
+        if self.looks_after_departures {
+            self.observe_end();
+        }
+        self.ended += 1;
+        self.doomed.pop_front();
+        self.next_doomed = self.doomed.front().copied().unwrap_or(NONE_DOOMED);
+        self.stats.lost += 1;
+        self.unpack(packet);
+        Some(())
     }
 
     /// Return the counters from the start until `now`.
@@ -379,7 +438,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Propagate a packet unless a disruption drops it. Return its departure, end, and whether it arrives.
-    #[inline]
+    #[inline(always)]
     fn propagate(&mut self, packet: &mut P, departure: Nanos) -> (Nanos, Nanos, bool) {
         // A packet whose last bit leaves as a span ends still travels on that span's path.
         let Span { delay, loss, .. } = *self.schedule.seek(departure.saturating_sub(1));

@@ -150,6 +150,15 @@ impl Schedule {
         }
     }
 
+    /// Return a time by which every packet in flight arrives undisturbed, as far as it is known; 0 if it is not.
+    #[inline]
+    pub const fn undisturbed_until(&self) -> Nanos {
+        match self {
+            Self::Constant(_) => NEVER,
+            Self::Traced(traced) => traced.undisturbed_until,
+        }
+    }
+
     /// Return the span that covers `at`, which may be any time, without moving the cursor.
     pub fn at(&self, at: Nanos) -> Span {
         match self {

@@ -16,6 +16,54 @@ pub enum Transmission {
     Discarded(Nanos),
 }
 
+/// The departures of packets of one size at a constant rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Departures {
+    last: Nanos,
+    credit: u64,
+    rate: u64,
+    quotient: u64,
+    remainder: u64,
+}
+
+impl Departures {
+    /// Return the next departure.
+    #[inline]
+    pub fn advance(&mut self) -> Nanos {
+        let (time, credit) = divided((self.quotient, self.remainder), self.rate, self.credit);
+        self.credit = credit;
+        self.last += time;
+        self.last
+    }
+}
+
+/// Return the whole nanoseconds of a division by `rate` after the credit, and the credit that remains.
+#[inline]
+const fn divided((quotient, remainder): (u64, u64), rate: u64, credit: u64) -> (u64, u64) {
+    if remainder > credit {
+        (quotient + 1, credit + rate - remainder)
+    } else {
+        (quotient, credit - remainder)
+    }
+}
+
+/// A burst that capacity does not change for.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    departures: Departures,
+    /// The last packet has left by then.
+    pub latest: Nanos,
+    /// Propagation of all packets.
+    pub delay: Nanos,
+}
+
+impl Pace {
+    /// Return the departures of the burst's packets, which come later than they do.
+    pub const fn departures(&self) -> Departures {
+        self.departures
+    }
+}
+
 /// Serialises packets one after another. It carries remainders, so the long-run rate is exact.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
@@ -110,11 +158,30 @@ impl Server {
             self.cached = (work, rate, work / rate, work % rate);
         }
         let (_, _, quotient, remainder) = self.cached;
-        if remainder > self.credit {
-            (quotient + 1, self.credit + rate - remainder)
-        } else {
-            (quotient, self.credit - remainder)
+        divided((quotient, remainder), rate, self.credit)
+    }
+
+    /// Return the departures of `count` packets of `bytes` bytes offered at `now`, if the server has no bucket and all leave
+    /// at the rate that it has then, each some time after the one before, without loss. Changes nothing; [`follow`](Self::follow) does.
+    #[inline]
+    pub fn pace(&mut self, schedule: &mut Schedule, count: u32, bytes: u32, now: Nanos) -> Option<Pace> {
+        let (start, credit) = if now > self.free_at { (now, 0) } else { (self.free_at, self.credit) };
+        let span = *schedule.seek(start);
+        if !span.connected || span.rate_bps == 0 || span.rate_bps == UNLIMITED || span.loss != 0.0 {
+            return None;
         }
+        let work = u64::from(bytes) * 8 * NANOS_PER_SECOND;
+        self.divide(work, span.rate_bps);
+        let (_, rate, quotient, remainder) = self.cached;
+        let latest = start + u64::from(count) * (quotient + 1);
+        let departures = Departures { last: start, credit, rate, quotient, remainder };
+        (quotient > 0 && latest <= span.end).then_some(Pace { departures, latest, delay: span.delay })
+    }
+
+    /// Transmit the packets whose `departures` these were.
+    #[inline]
+    pub const fn follow(&mut self, departures: &Departures) {
+        (self.free_at, self.credit) = (departures.last, departures.credit);
     }
 
     #[cold]

@@ -1,18 +1,19 @@
-//! Runs Cubic flows over a static link (50 ms, 1 BDP) and prints the delivered packets, for profilers.
-//! Usage: `cell FLOWS RATE_MBPS SECONDS [QUEUE]`.
+//! Runs flows over a static link (50 ms, 1 BDP) and prints the delivered packets, for profilers.
+//! Usage: `cell FLOWS RATE_MBPS SECONDS [QUEUE [SCHEME]]`.
 
 use leo_sim::{PolicySet, RUN_ON, Scenario, Simulation, TraceSet};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [flows, rate, seconds, options @ ..] = arguments.as_slice() else {
-        return Err("usage: cell FLOWS RATE_MBPS SECONDS [QUEUE]".into());
+        return Err("usage: cell FLOWS RATE_MBPS SECONDS [QUEUE [SCHEME]]".into());
     };
     let queue = options.first().map_or("droptail", String::as_str);
+    let scheme = options.get(1).map_or("cubic", String::as_str);
     let text = format!(
         r#"{{"duration_s": {seconds},
             "links": {{"b": {{"rate_mbps": {rate}, "delay_ms": 25, "queue": {{"kind": "{queue}", "bdp": 1}}}}}},
-            "flows": [{{"scheme": "cubic", "route": ["b"], "count": {flows}}}]}}"#
+            "flows": [{{"scheme": "{scheme}", "route": ["b"], "count": {flows}}}]}}"#
     );
     let scenario = Scenario::from_json(&text)?;
     let interval_ns = 1_000_000_000;

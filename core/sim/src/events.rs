@@ -55,6 +55,8 @@ struct Tree {
     times: Box<[Nanos]>,
     /// `winners[1]` is the source with the earliest time; node i has the children 2i and 2i + 1.
     winners: Box<[u32]>,
+    /// The source with the earliest time, and that time: every event reads them.
+    first: (Nanos, usize),
 }
 
 impl Tree {
@@ -65,17 +67,26 @@ impl Tree {
             let child = 2 * node;
             winners[node] = if child >= leaves { (child - leaves) as u32 } else { winners[child] };
         }
-        Self { times: vec![NEVER; leaves].into(), winners: winners.into() }
+        Self { times: vec![NEVER; leaves].into(), winners: winners.into(), first: (NEVER, 0) }
     }
 
     #[inline]
-    fn first(&self) -> (Nanos, usize) {
-        let source = self.winners[1] as usize;
-        (self.times[source], source)
+    const fn first(&self) -> (Nanos, usize) {
+        self.first
     }
 
-    #[inline]
+    #[inline(always)]
     fn set(&mut self, source: usize, time: Nanos) {
+        if let [first, second] = &mut *self.times {
+            *(if source == 0 { &mut *first } else { &mut *second }) = time;
+            self.first = if *second < *first { (*second, 1) } else { (*first, 0) };
+            return;
+        }
+        self.set_among_many(source, time);
+    }
+
+    #[inline(never)]
+    fn set_among_many(&mut self, source: usize, time: Nanos) {
         self.times[source] = time;
         let leaves = self.times.len();
         let mut winner = self.earlier(source, source ^ 1);
@@ -84,7 +95,11 @@ impl Tree {
             // If another source won here before and still wins, the nodes above stay as they are.
             let settled = winner != source && self.winners[node] as usize == winner;
             self.winners[node] = winner as u32;
-            if node == 1 || settled {
+            if settled {
+                return;
+            }
+            if node == 1 {
+                self.first = (self.times[winner], winner);
                 return;
             }
             winner = self.earlier(winner, self.winners[node ^ 1] as usize);

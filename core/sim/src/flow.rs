@@ -15,7 +15,7 @@ use leo_transport::{
 
 use crate::ecn::Ecn;
 use crate::oracle::Oracle;
-use crate::packet::Packet;
+use crate::packet::{Head, Packet};
 use crate::route::Routes;
 use crate::source::Source;
 use crate::telemetry::Headers;
@@ -371,7 +371,7 @@ impl Flow {
 
     /// Process data that arrives at a flow that is not plain.
     #[inline(never)]
-    pub fn take_data(&mut self, packet: &Packet, now: Nanos) -> Option<AckToSend> {
+    pub fn take_data(&mut self, packet: &Head, now: Nanos) -> Option<AckToSend> {
         if let Some(datagrams) = &mut self.datagrams {
             datagrams.on_received();
             return None;

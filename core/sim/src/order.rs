@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use leo_link::{Codepoint, Nanos};
 
-use crate::packet::{Kind, Packet};
+use crate::packet::{Head, Kind};
 
 /// The last arrivals on each path, and with each codepoint where queues part these.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,7 @@ impl Order {
     ///
     /// # Panics
     /// The packet overtook another.
-    pub fn check(&mut self, packet: &Packet, parts: bool) {
+    pub fn check(&mut self, packet: &Head, parts: bool) {
         let codepoint = Some(packet.ecn.codepoint()).filter(|_| parts);
         if codepoint == Some(Codepoint::Ce) {
             // The packet does not show whether it was marked before the queues that part or in them.
@@ -58,10 +58,9 @@ impl Order {
 mod tests {
     use super::*;
     use crate::ecn::Ecn;
-    use crate::packet::Head;
 
-    fn packet(kind: Kind, path: u32, seq: u64, timestamp: Nanos) -> Packet {
-        Head { hop: 1, seq, timestamp, ..Head::new(kind, 1500, 0, path) }.into()
+    fn packet(kind: Kind, path: u32, seq: u64, timestamp: Nanos) -> Head {
+        Head { hop: 1, seq, timestamp, ..Head::new(kind, 1500, 0, path) }
     }
 
     #[test]
@@ -82,9 +81,8 @@ mod tests {
         order.check(&packet(Kind::Data, 0, 2, 49), false);
     }
 
-    fn data(codepoint: Codepoint, timestamp: Nanos) -> Packet {
-        let head = packet(Kind::Data, 0, 1, timestamp).head;
-        Head { ecn: Ecn::of_data(codepoint, false), ..head }.into()
+    fn data(codepoint: Codepoint, timestamp: Nanos) -> Head {
+        Head { ecn: Ecn::of_data(codepoint, false), ..packet(Kind::Data, 0, 1, timestamp) }
     }
 
     #[test]

@@ -78,6 +78,46 @@ impl Head {
             propagation: 0,
         }
     }
+
+    /// Return whether it is data, or an ACK without options.
+    #[inline(always)]
+    pub const fn is_regular(self) -> bool {
+        matches!(self.kind, Kind::Data | Kind::Ack) && !self.has_options
+    }
+
+    /// Return the time (ms) at which it left, assuming less than a minute ago.
+    #[inline(always)]
+    pub const fn left_ms(self, now: Nanos) -> u32 {
+        let now_ms = timestamp_ms(now);
+        (now_ms as u32).wrapping_sub((now_ms as u16).wrapping_sub(self.sent_ms_low) as u32)
+    }
+}
+
+/// The fields of a packet that its receiver or sender reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    pub flow: usize,
+    pub seq: u64,
+    pub timestamp: Nanos,
+    pub propagation: Nanos,
+    /// [`Head::left_ms`].
+    pub left_ms: u32,
+    pub pushes: bool,
+}
+
+impl Arrival {
+    /// Read the packet `head`, which arrives at `now`.
+    #[inline(always)]
+    pub const fn of(head: Head, now: Nanos) -> Self {
+        Self {
+            flow: head.flow as usize,
+            seq: head.seq,
+            timestamp: head.timestamp,
+            propagation: head.propagation,
+            left_ms: head.left_ms(now),
+            pushes: head.ecn.pushes(),
+        }
+    }
 }
 
 impl Deref for Packet {
@@ -98,15 +138,6 @@ impl From<Head> for Packet {
     #[inline]
     fn from(head: Head) -> Self {
         Self { head, sacks: SackBlocks::default(), ecn_option: EcnOption::default() }
-    }
-}
-
-impl Packet {
-    /// Return the time (ms) at which it left, assuming less than a minute ago.
-    #[inline]
-    pub const fn left_ms(&self, now: Nanos) -> u32 {
-        let now_ms = timestamp_ms(now);
-        (now_ms as u32).wrapping_sub((now_ms as u16).wrapping_sub(self.head.sent_ms_low) as u32)
     }
 }
 
@@ -131,6 +162,12 @@ impl leo_link::Packet for Packet {
         Self { head, sacks: options.sacks, ecn_option: options.ecn }
     }
 
+    #[inline]
+    fn compact_bytes(head: &Head) -> u32 {
+        u32::from(head.bytes)
+    }
+
+    #[inline]
     fn bytes(&self) -> u32 {
         u32::from(self.head.bytes)
     }

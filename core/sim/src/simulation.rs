@@ -3,18 +3,18 @@
 mod connecting;
 mod oracles;
 mod running;
+mod sending;
 
-use leo_link::{Interrupted, Link, NEVER, Nanos, Offer, STRIDE, Stop};
-use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES};
+use leo_link::{Interrupted, Link, NEVER, Nanos, STRIDE, Stop};
+use leo_transport::{ACK_BYTES, AckToSend, SackBlocks};
 
 use crate::control_loop;
-use crate::ecn::Ecn;
 use crate::events::{EventQueue, Source};
 use crate::flow::{Flow, Phase};
 use crate::interrupted::Unbuilt;
 use crate::network::{self, Network, PolicySet, TraceSet};
-use crate::packet::{Head, Kind, Packet};
-use crate::path::{Next, Paths};
+use crate::packet::{Arrival, Head, Kind, Packet};
+use crate::path::Paths;
 use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{Scenario, nanos};
 use crate::telemetry::{Port, bandwidth_bps};
@@ -91,6 +91,13 @@ impl Simulation {
             next_tick: interval,
             units_left: STRIDE,
         })
+    }
+
+    /// Handle every packet and every ACK the general way, for tests of equality: results are the same.
+    #[must_use]
+    pub fn without_shortcuts(mut self) -> Self {
+        self.flows.iter_mut().for_each(|flow| flow.sender.avoid_shortcuts());
+        self
     }
 
     /// Return the simulated time.
@@ -171,44 +178,87 @@ impl Simulation {
             self.now = time;
             match source {
                 Source::Link(link) => {
-                    while let Some(mut packet) = self.links[link].poll(time) {
-                        if observed {
-                            packet.bytes += self.note_passage(packet, link);
+                    let next = loop {
+                        self.take_first(link, observed);
+                        let next = self.links[link].next_event();
+                        if next > time {
+                            break next;
                         }
-                        self.arrive(packet);
-                    }
-                    self.events.set_link(link, self.links[link].next_event());
+                    };
+                    self.events.set_link(link, next);
                 }
                 Source::Flow(flow) => self.run_flow(flow),
             }
         }
     }
 
-    /// Forward a packet that leaves a link to the next link or to its endpoint.
-    #[inline]
-    fn arrive(&mut self, mut packet: Packet) {
-        packet.hop += 1;
-        if let Some(next) = self.paths.next(packet.path, packet.kind.goes_back(), packet.hop) {
+    /// Take the first packet from `link`, if one has arrived.
+    #[inline(always)]
+    fn take_first(&mut self, link: usize, observed: bool) {
+        let Some(head) = self.links[link].poll_compact(self.now) else { return };
+        let Head { flow: index, path, hop, kind, .. } = head;
+        let flow = &mut self.flows[index as usize];
+        let is_last = self.paths.next(path, kind.goes_back(), hop + 1).is_none();
+        // Almost every packet is so. The others are copied, so that these stay in registers.
+        if !flow.plain || flow.phase != Phase::Running || !is_last || !head.is_regular() || observed {
+            self.arrive(link, head, observed);
+            return;
+        }
+        #[cfg(debug_assertions)]
+        self.check_order(&Head { hop: hop + 1, ..head });
+        let arrival = Arrival::of(head, self.now);
+        if kind == Kind::Data {
+            let flow = &mut self.flows[arrival.flow];
+            if arrival.pushes {
+                flow.receiver.on_push();
+            }
+            let Arrival { seq, timestamp, left_ms, .. } = arrival;
+            let ack = flow.receiver.on_data(self.now, seq, timestamp, left_ms);
+            self.answer(arrival.flow, ack, arrival.propagation);
+        } else {
+            self.acknowledge(&arrival, SackBlocks::default(), false);
+            self.complete_if_finished(arrival.flow);
+            self.send_allowed(arrival.flow);
+            // Only the sender's timers have changed.
+            self.events.set_flow_earlier(arrival.flow, self.flows[arrival.flow].sender.next_timer());
+        }
+    }
+
+    /// Forward a packet that leaves `link` to the next link or to its endpoint.
+    #[inline(never)]
+    fn arrive(&mut self, link: usize, mut head: Head, observed: bool) {
+        if observed {
+            head.bytes += self.note_passage(&head, link);
+        }
+        head.hop += 1;
+        // Only ACKs have options.
+        let packet = self.links[link].unpack(head);
+        if let Some(next) = self.paths.next(head.path, head.kind.goes_back(), head.hop) {
             self.send_on(next, packet);
             return;
         }
         #[cfg(debug_assertions)]
-        self.check_order(&packet);
-        let phase = self.flows[packet.flow as usize].phase;
-        if phase == Phase::Running {
-            match packet.kind {
-                Kind::Data => self.received(packet),
-                Kind::Ack => self.acknowledged(packet),
-                Kind::Syn => self.answer_syn(packet),
-                Kind::SynAck => {}
-            }
-        } else if phase == Phase::Connecting {
-            self.shake_hands(packet);
+        self.check_order(&head);
+        let phase = self.flows[head.flow as usize].phase;
+        match head.kind {
+            Kind::Data if phase == Phase::Running => self.received(&head),
+            Kind::Ack if phase == Phase::Running => self.acknowledged(&packet),
+            _ => self.shake_hands_at(phase, &head),
+        }
+    }
+
+    /// Process a packet that is not one of an open connection.
+    #[cold]
+    fn shake_hands_at(&mut self, phase: Phase, packet: &Head) {
+        match (phase, packet.kind) {
+            (Phase::Running, Kind::Syn) => self.answer_syn(packet),
+            (Phase::Connecting, _) => self.shake_hands(packet),
+            _ => {}
         }
     }
 
     #[cfg(debug_assertions)]
-    fn check_order(&mut self, packet: &Packet) {
+    fn check_order(&mut self, packet: &Head) {
         let parts = (0..packet.hop)
             .map_while(|hop| self.paths.next(packet.path, packet.kind.goes_back(), hop))
             .any(|next| self.links[next.link() as usize].parts_codepoints());
@@ -217,7 +267,7 @@ impl Simulation {
 
     /// Update the telemetry header of a packet that leaves the link `from`. Return the bytes by which the packet grows.
     #[inline(never)]
-    fn note_passage(&mut self, packet: Packet, from: usize) -> u16 {
+    fn note_passage(&mut self, packet: &Head, from: usize) -> u16 {
         let flow = &mut self.flows[packet.flow as usize];
         let Some(headers) = flow.headers.as_mut().filter(|_| packet.kind == Kind::Data) else { return 0 };
         let mut grows = 0;
@@ -225,69 +275,86 @@ impl Simulation {
         if let Some(port) = self.ports.get_mut(from) {
             let departure = self.links[from].last_departure();
             let rate = bandwidth_bps(self.links[from].schedule(), departure.at);
-            grows = headers.leave(&packet, port, from as u32, rate, departure);
+            grows = headers.leave(packet, port, from as u32, rate, departure);
         }
         let next = self.paths.next(packet.path, false, packet.hop + 1);
         let queued_bytes = next.map(|next| self.links[next.link() as usize].queued_bytes(self.now));
-        headers.go_on(&packet, queued_bytes);
+        headers.go_on(packet, queued_bytes);
         grows
     }
 
-    fn received(&mut self, packet: Packet) {
+    fn received(&mut self, packet: &Head) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
         if packet.ecn.pushes() {
             flow.receiver.on_push();
         }
-        let ack = if flow.plain {
-            flow.receiver.on_data(self.now, packet.seq, packet.timestamp, packet.left_ms(self.now))
-        } else {
-            flow.take_data(&packet, self.now)
-        };
+        let ack = flow.take_data(packet, self.now);
+        self.answer(index, ack, packet.propagation);
+    }
+
+    /// Send the ACK that a packet of flow `index` causes, if any; `propagation` is the packet's.
+    #[inline(always)]
+    fn answer(&mut self, index: usize, ack: Option<AckToSend>, mut propagation: Nanos) {
+        let flow = &mut self.flows[index];
         match ack {
             Some(ack) => {
-                let mut propagation = packet.propagation;
                 if flow.receiver.next_timer() != NEVER {
                     // This packet waits for a delayed ACK; the ACK that leaves now answers earlier packets.
                     std::mem::swap(&mut propagation, &mut flow.delayed_propagation);
                 }
-                self.send_ack(index, ack, propagation);
+                self.send_ack(index, &ack, propagation);
             }
             None => {
-                flow.delayed_propagation = packet.propagation;
+                flow.delayed_propagation = propagation;
                 let timer = flow.receiver.next_timer();
                 self.events.set_flow_earlier(index, timer);
             }
         }
     }
 
-    fn acknowledged(&mut self, packet: Packet) {
+    fn acknowledged(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        let marked = !flow.plain && flow.take_feedback(&packet, self.now);
-        let left_ms = packet.left_ms(self.now);
-        flow.echo_ms = left_ms;
-        let ack = AckToSend {
-            cumulative: packet.seq,
-            sacks: packet.sacks,
-            echo: packet.timestamp,
-            left_ms,
-            marked,
-        };
-        if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
-            flow.record_rtt(rtt, packet.propagation);
-        }
+        let marked = !flow.plain && flow.take_feedback(packet, self.now);
+        self.acknowledge(&Arrival::of(packet.head, self.now), packet.sacks, marked);
+        let flow = &mut self.flows[index];
         if !flow.plain {
-            flow.open_window(&packet, self.now);
+            flow.open_window(packet, self.now);
         }
+        self.complete_if_finished(index);
+        self.pump(index);
+    }
+
+    /// Pass an ACK to its sender.
+    #[inline(always)]
+    fn acknowledge(&mut self, arrival: &Arrival, sacks: SackBlocks, marked: bool) {
+        let &Arrival { flow: index, seq, timestamp, propagation, left_ms, .. } = arrival;
+        let flow = &mut self.flows[index];
+        flow.echo_ms = left_ms;
+        let ack = AckToSend { cumulative: seq, sacks, echo: timestamp, left_ms, marked };
+        if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
+            flow.record_rtt(rtt, propagation);
+        }
+    }
+
+    #[inline]
+    fn complete_if_finished(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
         if flow.sender.is_finished() {
             flow.complete(self.now);
             self.note_change(index);
         }
-        self.pump(index);
     }
 
-    fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
+    /// Send an ACK that a timer releases.
+    #[inline(never)]
+    fn send_waiting_ack(&mut self, index: usize, ack: &AckToSend, propagation: Nanos) {
+        self.send_ack(index, ack, propagation);
+    }
+
+    #[inline(always)]
+    fn send_ack(&mut self, index: usize, ack: &AckToSend, propagation: Nanos) {
         let flow = &mut self.flows[index];
         let path = flow.routes.path();
         let head = Head {
@@ -304,88 +371,10 @@ impl Simulation {
         self.send_back(packet);
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_back(&mut self, packet: Packet) {
         if let Some(first) = self.paths.next(packet.path, true, 0) {
             self.send_on(first, packet);
-        }
-    }
-
-    /// Send the packets that the flow may send now, and update its timers.
-    pub(crate) fn pump(&mut self, index: usize) {
-        self.send_allowed(index, true);
-    }
-
-    /// Send the packets that the flow may send now; `then_arm` also updates its timers.
-    #[inline(never)]
-    fn send_allowed(&mut self, index: usize, then_arm: bool) {
-        if !self.flows[index].plain {
-            self.look_around(index);
-        }
-        let pushes = self.flows[index].oracle.is_none();
-        let flow = &mut self.flows[index];
-        let path = flow.routes.path();
-        let link_index = self.paths.first(path) as usize;
-        let link = &mut self.links[link_index];
-        let echo = flow.echo_ms as u16;
-        let idle = link.next_event() == NEVER;
-        let send = |link: &mut Link<Packet>, seq, bytes: u32, ecn| {
-            // The result is ignored: the sender detects a drop like any other loss.
-            let head = Head::new(Kind::Data, bytes, index, path);
-            let packet = Head { ecn, seq, timestamp: self.now, sent_ms_low: echo, ..head }.into();
-            let _: Offer = link.offer(packet, self.now);
-        };
-        if let Some(datagrams) = &mut flow.datagrams {
-            while datagrams.take(self.now) {
-                send(link, datagrams.sent(), PACKET_BYTES, Ecn::default());
-            }
-        } else {
-            let plain = flow.plain;
-            while plain || flow.may_send(self.now) {
-                let Some(transmit) = flow.sender.transmit(self.now) else { break };
-                if !plain {
-                    flow.note_sent(self.now, transmit.seq);
-                }
-                let mut bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
-                if !plain && flow.headers.is_some() {
-                    bytes += flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
-                }
-                let ecn = if plain { Ecn::default() } else { flow.ecn_of(transmit.retransmission) };
-                send(link, transmit.seq, bytes, ecn.pushing(pushes && transmit.pushes));
-            }
-            if !plain {
-                flow.end_sending(self.now);
-            }
-            debug_assert!(flow.sender.is_watched(self.now), "no timer covers the flight: {flow:?}");
-        }
-        if idle {
-            self.events.set_link(link_index, link.next_event());
-        }
-        if then_arm {
-            self.events.set_flow_earlier(index, flow.next_event());
-        }
-    }
-
-    #[inline]
-    fn send_on(&mut self, next: Next, mut packet: Packet) {
-        match next {
-            Next::Link(link) => self.offer(link, self.now, packet),
-            Next::LastTwo(first, last) => {
-                let at = self.links[first as usize].cross(&mut packet, self.now);
-                packet.hop += 1;
-                self.offer(last, at, packet);
-            }
-        }
-    }
-
-    /// Offer `packet` to a link at time `at`, which may be later than now if the link only delays.
-    #[inline]
-    fn offer(&mut self, link: u32, at: Nanos, packet: Packet) {
-        let link = link as usize;
-        let idle = self.links[link].next_event() == NEVER;
-        self.links[link].offer(packet, at);
-        if idle {
-            self.events.set_link(link, self.links[link].next_event());
         }
     }
 
@@ -412,7 +401,7 @@ impl Simulation {
                     let flow = &mut self.flows[index];
                     flow.run(self.now);
                     self.note_change(index);
-                    self.send_allowed(index, false);
+                    self.send_allowed(index);
                 }
             }
             Phase::Running | Phase::Connecting if self.now >= flow.stop => {
@@ -422,12 +411,12 @@ impl Simulation {
             Phase::Running => {
                 if let Some(ack) = flow.receiver.on_timer(self.now) {
                     let propagation = flow.delayed_propagation;
-                    self.send_ack(index, ack, propagation);
+                    self.send_waiting_ack(index, &ack, propagation);
                 }
                 let flow = &mut self.flows[index];
                 flow.write(self.now);
                 flow.sender.on_timer(self.now);
-                self.send_allowed(index, false);
+                self.send_allowed(index);
             }
             Phase::Connecting => self.connect(index),
             Phase::Waiting | Phase::Stopped => {}

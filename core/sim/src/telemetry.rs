@@ -12,7 +12,7 @@ use leo_cc::{Header, Hop};
 use leo_link::{Departure, Nanos};
 use leo_transport::SackBlocks;
 
-use crate::packet::Packet;
+use crate::packet::{Head, Packet};
 
 /// Initial number of packets per flow.
 const SLOTS: usize = 64;
@@ -89,7 +89,7 @@ impl Headers {
     }
 
     /// Return the slot of `packet`, unless another packet or transmission has taken it.
-    fn find(&self, packet: &Packet) -> Option<usize> {
+    fn find(&self, packet: &Head) -> Option<usize> {
         let index = self.index(packet.seq);
         let slot = &self.slots[index];
         (slot.seq == packet.seq && slot.sent_at == packet.timestamp).then_some(index)
@@ -101,7 +101,7 @@ impl Headers {
     }
 
     /// Bytes that telemetry has added to `packet` so far; 0 if another packet or transmission has taken its slot.
-    pub fn added_bytes(&self, packet: &Packet) -> u32 {
+    pub fn added_bytes(&self, packet: &Head) -> u32 {
         self.find(packet).map_or(0, |index| self.bytes_of(index))
     }
 
@@ -112,7 +112,7 @@ impl Headers {
     /// Record that `packet` left `link`, whose switch is `port`. Return the bytes that the switch's record adds to it.
     pub fn leave(
         &mut self,
-        packet: &Packet,
+        packet: &Head,
         port: &mut Port,
         link: u32,
         rate_bps: u64,
@@ -136,7 +136,7 @@ impl Headers {
     }
 
     /// Record that `packet` finds `queued_bytes` at its next link; `None` if it has reached the receiver.
-    pub fn go_on(&mut self, packet: &Packet, queued_bytes: Option<u64>) {
+    pub fn go_on(&mut self, packet: &Head, queued_bytes: Option<u64>) {
         if queued_bytes.is_none() {
             self.latest = packet.seq;
         }

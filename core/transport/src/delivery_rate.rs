@@ -98,6 +98,26 @@ impl DeliveryRate {
             return (None, None);
         }
         self.sample.any = false;
+        let (newest, rate) = self.sample(now, sent_at, state, min_rtt);
+        (Some(newest), rate)
+    }
+
+    /// Note `count` deliveries by one ACK that delivers nothing else. [`sample`](Self::sample) ends the ACK.
+    #[inline]
+    pub const fn on_delivered_together(&mut self, now: Nanos, count: u32) {
+        self.delivered += count as u64;
+        self.delivered_at = now;
+    }
+
+    /// End an ACK whose newest packet was sent at `sent_at` with `state`, as [`take_sample`](Self::take_sample) does.
+    #[inline]
+    pub fn sample(
+        &mut self,
+        now: Nanos,
+        sent_at: Nanos,
+        state: SentState,
+        min_rtt: Nanos,
+    ) -> (AtSending, Option<RateSample>) {
         // All application-limited packets have been delivered.
         if self.delivered > self.limited_until {
             self.limited_until = 0;
@@ -110,6 +130,6 @@ impl DeliveryRate {
             interval,
             app_limited: state.app_limited,
         });
-        (Some(state.at_sending(sent_at)), rate)
+        (state.at_sending(sent_at), rate)
     }
 }

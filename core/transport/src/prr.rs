@@ -22,8 +22,8 @@ impl RateReduction {
         }
     }
 
-    pub fn on_sent(&mut self) {
-        self.sent += 1;
+    pub fn on_sent(&mut self, count: u32) {
+        self.sent += u64::from(count);
     }
 
     /// Apply an ACK of `delivered` packets. `advanced`: it moves the cumulative point without new losses.
@@ -67,7 +67,7 @@ mod tests {
             while in_flight < prr.window() {
                 in_flight += 1;
                 sent += 1;
-                prr.on_sent();
+                prr.on_sent(1);
             }
         }
         assert_eq!(sent, 50);

@@ -36,11 +36,19 @@ impl Rack {
         } else if seq < highest {
             self.reordering_seen = true;
         }
-        if !self.any || (segment.sent_at, seq) > (self.sent_at, self.seq) {
-            self.any = true;
-            self.rtt = rtt;
-            self.sent_at = segment.sent_at;
-            self.seq = seq;
+        self.take(rtt, seq, segment.sent_at);
+    }
+
+    /// Note the delivery of packets that were sent once, in order and without a gap; `seq` is the last of them.
+    #[inline]
+    pub fn on_delivered_in_order(&mut self, now: Nanos, seq: u64, sent_at: Nanos) {
+        self.take(now - sent_at, seq, sent_at);
+    }
+
+    #[inline(always)]
+    fn take(&mut self, rtt: Nanos, seq: u64, sent_at: Nanos) {
+        if !self.any || (sent_at, seq) > (self.sent_at, self.seq) {
+            (self.any, self.rtt, self.sent_at, self.seq) = (true, rtt, sent_at, seq);
         }
     }
 

@@ -165,7 +165,7 @@ impl Receiver {
 
     /// Take packet `seq`, sent at `timestamp`, at `now`; return the ACK if one is due. `echo_ms`: when the
     /// ACK left whose timestamp the packet echoes, ignored if no ACK had left.
-    #[inline]
+    #[inline(always)]
     pub fn on_data(&mut self, now: Nanos, seq: u64, timestamp: Nanos, echo_ms: u32) -> Option<AckToSend> {
         let echo_ms = (echo_ms >= self.first_left_ms).then_some(echo_ms);
         if self.window.on_data(now, echo_ms) {
@@ -181,7 +181,7 @@ impl Receiver {
         ack
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, now: Nanos, seq: u64, timestamp: Nanos) -> Option<AckToSend> {
         let pushed = std::mem::take(&mut self.pushed);
         if seq == self.next && self.out_of_order.is_empty() {
@@ -259,6 +259,7 @@ impl Receiver {
         self.duplicate = true;
     }
 
+    #[inline(always)]
     fn acknowledge(&mut self, now: Nanos) -> AckToSend {
         self.unacknowledged = 0;
         self.compressed = 0;

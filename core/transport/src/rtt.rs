@@ -51,6 +51,7 @@ impl RttEstimator {
     /// Take a sample at `now`; the sender's `una` and `next` delimit rounds. `rtt` is that of the first
     /// packet of an ACK, including the receiver's delay (RFC 6298). `last`, that of the last packet, is for
     /// the minimum.
+    #[inline(always)]
     pub fn sample(&mut self, now: Nanos, rtt: Nanos, last: Nanos, una: u64, next: u64) {
         let rtt = rtt.max(1);
         self.latest = rtt;

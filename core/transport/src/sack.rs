@@ -46,6 +46,11 @@ impl SackBlocks {
         if blocks > MAX_SACK_BLOCKS { MAX_SACK_BLOCKS } else { blocks }
     }
 
+    /// Whether there is neither a block nor a duplicate.
+    pub const fn says_nothing(&self) -> bool {
+        self.state == 0
+    }
+
     /// Whether there are no blocks.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0

@@ -38,6 +38,8 @@ pub struct Scoreboard {
     due: Box<[u64]>,
     /// No such packet is below this one.
     hint: u64,
+    /// All packets from this one on were sent only once.
+    once_from: u64,
 }
 
 const INITIAL_CAPACITY: usize = 64;
@@ -57,6 +59,7 @@ impl Scoreboard {
             to_retransmit: 0,
             due: Box::default(),
             hint: 0,
+            once_from: 0,
         }
     }
 
@@ -98,8 +101,15 @@ impl Scoreboard {
         self.lost
     }
 
+    #[inline]
     pub fn get(&self, seq: u64) -> Segment {
         self.ring[seq as usize & (self.ring.len() - 1)].unpacked(&self.latest)
+    }
+
+    /// Return when the packet was last sent.
+    #[inline]
+    pub fn sent_at(&self, seq: u64) -> Nanos {
+        self.ring[seq as usize & (self.ring.len() - 1)].sent_at()
     }
 
     #[inline]
@@ -108,17 +118,30 @@ impl Scoreboard {
         &mut self.ring[seq as usize & mask]
     }
 
-    /// Append the next new packet and return its number.
+    /// Whether every packet was sent once and is neither lost nor acknowledged.
     #[inline]
-    pub fn push(&mut self, sent_at: Nanos, state: SentState) -> u64 {
-        if self.packets_out() as usize == self.ring.len() {
+    pub const fn is_regular(&self) -> bool {
+        self.sacked == 0 && self.lost == 0 && self.una >= self.once_from
+    }
+
+    /// Append `count` new packets, at least one, that leave together, the first of them with `state`. Return the first one's
+    /// number.
+    #[inline]
+    pub fn push(&mut self, sent_at: Nanos, state: SentState, count: u32) -> u64 {
+        while self.packets_out() as usize + count as usize > self.ring.len() {
             self.grow();
         }
-        let seq = self.next;
+        let first = self.next;
         self.latest = Totals::of(&state);
-        *self.packed(seq) = Packed::new(sent_at, &state);
-        self.next += 1;
-        seq
+        let mut packed = Packed::new(sent_at, &state);
+        let ring = &mut self.ring[..];
+        let mask = ring.len() - 1;
+        for seq in first..first + u64::from(count) {
+            ring[seq as usize & mask] = packed;
+            packed.follow();
+        }
+        self.next += u64::from(count);
+        first
     }
 
     #[cold]
@@ -152,6 +175,16 @@ impl Scoreboard {
         self.forget(self.una, segment);
         self.una += 1;
         segment
+    }
+
+    /// Remove all packets below `until`, which are acknowledged in order, from a [regular](Self::is_regular) board. Return when
+    /// the first was sent, and the last.
+    #[inline]
+    pub fn pop_below(&mut self, until: u64) -> (Nanos, Segment) {
+        debug_assert!(self.is_regular() && self.una < until && until <= self.next);
+        let first_sent_at = self.sent_at(self.una);
+        self.una = until;
+        (first_sent_at, self.get(until - 1))
     }
 
     /// Mark the packet SACKed; it must not be SACKed already.
@@ -251,6 +284,7 @@ impl Scoreboard {
         if !segment.retransmission_out {
             self.retransmissions_out += 1;
         }
+        self.once_from = self.once_from.max(seq + 1);
         self.latest = Totals::of(&state);
         let packed = self.packed(seq);
         *packed = packed.resent(sent_at, &state);
@@ -273,7 +307,7 @@ mod tests {
                 let seq = board.una() + at % u64::from(board.packets_out().max(1));
                 let any = board.packets_out() > 0;
                 match operation {
-                    0 => for _ in 0..at % 40 { board.push(0, SentState::default()); },
+                    0 => { board.push(0, SentState::default(), 1 + (at % 39) as u32); }
                     1 if any => { board.mark_lost(seq); }
                     2 if any && !board.get(seq).sacked => { board.sack(seq); }
                     3 if any => { board.pop(); }
@@ -297,9 +331,7 @@ mod tests {
     fn a_board_takes_memory_from_the_first_packet_until_it_is_released() {
         let mut board = Scoreboard::new();
         assert_eq!((board.ring.len(), board.due.len()), (0, 0));
-        for _ in 0..100 {
-            board.push(0, SentState::default());
-        }
+        board.push(0, SentState::default(), 100);
         board.mark_lost(0);
         assert_eq!((board.ring.len(), board.due.len()), (128, 2));
         let counts = |board: &Scoreboard| (board.packets_out(), board.in_flight(), board.lost());

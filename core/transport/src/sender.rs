@@ -1,5 +1,6 @@
 //! The sender: chooses the next packet, detects losses, and times out.
 
+mod acknowledging;
 mod marking;
 mod reading;
 mod recovery;
@@ -8,7 +9,7 @@ mod tail;
 mod undoing;
 mod unused;
 
-use leo_cc::{Ack, CongestionControl, Recovery, Scheme};
+use leo_cc::{CongestionControl, Scheme};
 
 use crate::accurate_ecn::Decoder;
 use crate::delivery_rate::DeliveryRate;
@@ -18,24 +19,23 @@ use crate::pacing::Pacer;
 use crate::prr::RateReduction;
 use crate::rack::Rack;
 use crate::ranges::RangeSet;
-use crate::receiver::AckToSend;
 use crate::rtt::{RTO_MAX, RttEstimator};
 use crate::scoreboard::Scoreboard;
 use crate::supply::Supply;
 use crate::undo::Undo;
 use crate::window_usage::WindowUsage;
-use crate::{NEVER, Nanos, RateSample};
+use crate::{NEVER, Nanos};
 
-const MILLISECOND: Nanos = 1_000_000;
-
-/// A packet to put on the wire.
+/// Consecutive packets to put on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Sequence number in packets.
+    /// Sequence number of the first, in packets.
     pub seq: u64,
-    /// Whether it has been sent before.
+    /// Their number; [`Sender::transmit`] returns one at a time.
+    pub count: u32,
+    /// Whether they have been sent before.
     pub retransmission: bool,
-    /// Whether it carries PSH: the receiver acknowledges it at once.
+    /// Whether the last one carries PSH: the receiver acknowledges it at once.
     pub pushes: bool,
 }
 
@@ -137,6 +137,7 @@ pub struct Sender {
     stats: SenderStats,
     interval: IntervalCounters,
     counts_intervals: bool,
+    takes_shortcuts: bool,
 }
 
 impl Sender {
@@ -176,7 +177,13 @@ impl Sender {
             stats: SenderStats::default(),
             interval: IntervalCounters::default(),
             counts_intervals,
+            takes_shortcuts: true,
         }
+    }
+
+    /// Handle every ACK and every packet the general way, for tests of equality: results are the same.
+    pub const fn avoid_shortcuts(&mut self) {
+        self.takes_shortcuts = false;
     }
 
     /// Send only `bytes`, at least one.
@@ -201,143 +208,6 @@ impl Sender {
     pub fn start_after_handshake(&mut self, now: Nanos, rtt: Nanos) {
         self.rtt.sample(now, rtt, rtt, 0, 0);
         self.start(now);
-    }
-
-    /// Handle an ACK. Returns the RTT of the first packet newly delivered, or of the echo (seq_rtt_us).
-    #[inline]
-    pub fn on_ack(&mut self, now: Nanos, ack: &AckToSend) -> Option<Nanos> {
-        let prior_in_flight = self.board.in_flight();
-        let prior_una = self.board.una();
-        let prior_delivered = self.delivery.delivered();
-        let window_limited = self.is_window_limited();
-        let was_repairing = !matches!(self.state, State::Open);
-        let was_disordered = was_repairing || self.board.sacked() > 0;
-
-        let mut first_rtt = None;
-        let mut last_rtt = None;
-        let mut repaired = false;
-        let mut original = false;
-        let highest = self.sacked.end();
-        let originals_end = self.originals_end();
-        while self.board.una() < ack.cumulative {
-            let seq = self.board.una();
-            let segment = self.board.pop();
-            if segment.sacked {
-                continue;
-            }
-            self.delivery.on_delivered(now, segment.sent_at, segment.state);
-            // RFC 8985 §6.2 step 2: an echo from before the retransmission belongs to the original.
-            if !segment.retransmitted || ack.echo >= segment.sent_at {
-                self.rack.on_delivered(now, seq, &segment, highest, self.rtt.min());
-            }
-            if segment.retransmitted {
-                repaired = true;
-                // RFC 3522 §3.2: an echo from before the retransmission means that the original was late.
-                if ack.echo < segment.sent_at && seq < highest {
-                    self.rack.on_reordering();
-                }
-            } else {
-                original |= seq < originals_end;
-                last_rtt = Some(now - segment.sent_at);
-                first_rtt = first_rtt.or(last_rtt);
-            }
-        }
-        if repaired {
-            // The ACK of a repair may cover packets that arrived long ago (Linux: FLAG_RETRANS_DATA_ACKED).
-            (first_rtt, last_rtt) = (None, None);
-        }
-        let mut selectively = false;
-        let mut sacked_rtt = None;
-        if !ack.sacks.is_empty() {
-            let before = self.delivery.delivered();
-            original |= self.take_sacks(now, ack, highest, (&mut sacked_rtt, &mut last_rtt));
-            selectively = self.delivery.delivered() > before;
-        }
-        if highest > 0 {
-            self.sacked.remove_below(self.board.una());
-        }
-        let advanced = self.board.una() > prior_una;
-        let delivered = (self.delivery.delivered() - prior_delivered) as u32;
-
-        // Karn's rule with timestamps (RFC 7323 §4.1): the echo identifies the acknowledged transmission.
-        let first_rtt = first_rtt.or(sacked_rtt);
-        let echoed_rtt = (advanced && first_rtt.is_none()).then(|| echoed_rtt(now, ack.echo));
-        // Linux's ca_rtt_us: the RTT of the last packet delivered, if it was sent only once.
-        let rtt = last_rtt.or(echoed_rtt);
-        if let (Some(first), Some(last)) = (first_rtt.or(echoed_rtt), rtt) {
-            self.rtt.sample(now, first, last, self.board.una(), self.board.next());
-            if advanced {
-                self.backoff = 0;
-            }
-        }
-        if delivered > 0 {
-            self.asking = 0;
-        }
-        self.end_probe(now, ack);
-        let newly_marked = self.newly_marked(ack, prior_una, delivered);
-        let marked = ack.marked || newly_marked > 0;
-        if marked {
-            // Linux: a mark proves congestion, so the reduction stands.
-            self.undo.end();
-        }
-        self.take_back_mistakes(now, ack, advanced, original);
-        if originals_end > 0 {
-            self.look_for_originals(advanced, selectively);
-        }
-
-        let newly_lost = self.detect_losses(now);
-        self.advance_state(now, delivered, advanced && newly_lost == 0, marked);
-
-        let may_grow = advanced && !matches!(self.state, State::Recovery { .. } | State::Cwr { .. });
-        if may_grow {
-            self.starvation.renew(now);
-        }
-        let (newest, rate) = self.delivery.take_sample(now, self.rtt.min());
-        self.scheme.on_ack(&Ack {
-            now,
-            acked: (self.board.una() - prior_una) as u32,
-            delivered,
-            sacked: self.board.sacked(),
-            marked: newly_marked,
-            lost: newly_lost,
-            una: self.board.una(),
-            next: self.board.next(),
-            rtt,
-            echo: ack.echo,
-            left_ms: ack.left_ms,
-            min_rtt: self.rtt.min(),
-            srtt: self.rtt.smoothed(),
-            prior_in_flight,
-            in_flight: self.board.in_flight(),
-            total_delivered: self.delivery.delivered(),
-            total_lost: self.stats.lost,
-            total_sent: self.stats.sent,
-            rate,
-            newest,
-            paced_until: self.pacer.until(),
-            window_limited,
-            may_grow,
-            recovery: match self.state {
-                State::Open => Recovery::Open,
-                State::Cwr { .. } => Recovery::Cwr,
-                State::Recovery { .. } => Recovery::Recovery,
-                State::Loss { .. } => Recovery::Loss,
-            },
-            was_repairing,
-            was_disordered,
-        });
-        self.scheme_deadline = self.scheme.next_timer();
-        if self.scheme.holds_back() {
-            self.delivery.on_run_dry(self.board.in_flight());
-        }
-        if self.counts_intervals {
-            self.count(now, delivered, last_rtt, rate);
-        }
-        if delivered > 0 {
-            self.arm_tail(now);
-        }
-        // Not rounded to ticks like the estimator's sample, so no RTT is below the path's.
-        first_rtt.or(echoed_rtt.map(|_| now - ack.echo))
     }
 
     /// Handle the timers that have expired.
@@ -397,13 +267,16 @@ impl Sender {
     /// The window in effect, in packets: the scheme's unless recovery or a timeout reduces it.
     #[inline]
     pub fn window(&self) -> u32 {
+        self.window_within(self.scheme.window())
+    }
+
+    /// The window in effect, given the scheme's.
+    #[inline]
+    fn window_within(&self, scheme: u32) -> u32 {
         if self.asking > 0 {
             return self.asking;
         }
-        match &self.reduction {
-            Some(reduction) => reduction.window(),
-            None => self.scheme.window(),
-        }
+        self.reduction.as_ref().map_or(scheme, RateReduction::window)
     }
 
     /// The congestion control scheme, to command an external one.
@@ -425,52 +298,6 @@ impl Sender {
     pub fn take_interval(&mut self) -> IntervalCounters {
         std::mem::take(&mut self.interval)
     }
-
-    /// Apply SACK blocks. Returns whether they cover a packet sent before a timeout and never again.
-    #[cold]
-    fn take_sacks(
-        &mut self,
-        now: Nanos,
-        ack: &AckToSend,
-        highest: u64,
-        (first_rtt, last_rtt): (&mut Option<Nanos>, &mut Option<Nanos>),
-    ) -> bool {
-        let mut original = false;
-        let originals_end = self.originals_end();
-        let Self { board, sacked, delivery, rack, rtt, .. } = self;
-        for (start, end) in ack.sacks.ranges(ack.cumulative) {
-            sacked.insert(start.max(board.una()), end.min(board.next()), |low, high| {
-                for seq in low..high {
-                    let segment = board.sack(seq);
-                    delivery.on_delivered(now, segment.sent_at, segment.state);
-                    rack.on_delivered(now, seq, &segment, highest, rtt.min());
-                    if !segment.retransmitted {
-                        original |= seq < originals_end;
-                        // After lost ACKs, older blocks hold packets that arrived long ago.
-                        let rtt = now - segment.sent_at;
-                        *first_rtt = (*first_rtt).max(Some(rtt));
-                        *last_rtt = Some(last_rtt.map_or(rtt, |latest| latest.min(rtt)));
-                    }
-                }
-            });
-        }
-        original
-    }
-
-    fn count(&mut self, now: Nanos, delivered: u32, rtt: Option<Nanos>, rate: Option<RateSample>) {
-        self.interval.delivered_packets += u64::from(delivered);
-        if let Some(rtt) = rtt {
-            self.interval.on_rtt(now, rtt);
-        }
-        if let Some(sample) = rate {
-            self.interval.on_rate(sample);
-        }
-    }
-}
-
-/// RFC 7323 §4.1: the RTT from the echoed timestamp, in ticks of milliseconds.
-fn echoed_rtt(now: Nanos, echo: Nanos) -> Nanos {
-    (now / MILLISECOND - echo / MILLISECOND).max(1) * MILLISECOND
 }
 
 #[cfg(test)]

@@ -19,9 +19,14 @@ impl WindowUsage {
         }
     }
 
-    /// Whether the window limits the flow. In slow start a half-used window may grow.
-    pub fn is_limited(&self, window: u32, slow_start: bool) -> bool {
-        self.limited || (slow_start && window < 2 * self.max_packets_out)
+    /// Whether the window limits the flow. In slow start a half-used window may grow. `window` returns the window and whether
+    /// the flow is in slow start.
+    #[inline]
+    pub fn is_limited(&self, window: impl FnOnce() -> (u32, bool)) -> bool {
+        self.limited || {
+            let (window, slow_start) = window();
+            slow_start && window < 2 * self.max_packets_out
+        }
     }
 }
 
@@ -34,8 +39,8 @@ mod tests {
         for (used, limited) in [(4, false), (5, false), (6, true)] {
             let mut usage = WindowUsage::default();
             usage.note(false, used, 0, u64::from(used));
-            assert_eq!(usage.is_limited(10, true), limited, "{used} of 10 packets");
-            assert!(!usage.is_limited(10, false));
+            assert_eq!(usage.is_limited(|| (10, true)), limited, "{used} of 10 packets");
+            assert!(!usage.is_limited(|| (10, false)));
         }
     }
 }

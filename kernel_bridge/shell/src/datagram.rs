@@ -107,6 +107,10 @@ impl Packet for Datagram {
         compact
     }
 
+    fn compact_bytes(compact: &Self) -> u32 {
+        u32::from(compact.bytes)
+    }
+
     fn bytes(&self) -> u32 {
         u32::from(self.bytes)
     }

@@ -54,8 +54,12 @@ impl<P: Packet> Link<P> {
 
     #[inline(never)]
     fn dequeue_until(&mut self, now: Nanos) {
-        let due = |at: &Nanos| *at <= now && *at != NEVER;
-        while let Some(at) = self.egress.as_ref().map(|egress| egress.next_dequeue).filter(due) {
+        loop {
+            let Some(egress) = &mut self.egress else { return };
+            let at = egress.next_dequeue;
+            if at > now || at == NEVER {
+                return;
+            }
             self.observe_departures(at);
             let Some(egress) = &mut self.egress else { return };
             let mut tally = Tally::default();

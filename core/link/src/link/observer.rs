@@ -31,6 +31,7 @@ impl<P: Packet> Link<P> {
     pub fn observed(mut self) -> Self {
         self.observer = Some(Box::default());
         self.looks_after_departures = true;
+        self.is_plain = false;
         self.only_delays = None;
         self
     }

@@ -1,6 +1,7 @@
 //! Properties of the link over random schedules and offers: packet conservation at every instant, FIFO
 //! propagation, outages that drop packets in flight.
 
+mod burst;
 mod head_drop;
 mod model;
 mod outages;
@@ -57,6 +58,10 @@ impl Packet for Probe {
             return compact;
         }
         Self { id: extras.pop_front().expect("it was put there"), ..compact }
+    }
+
+    fn compact_bytes(compact: &Self) -> u32 {
+        compact.bytes
     }
 
     fn bytes(&self) -> u32 {

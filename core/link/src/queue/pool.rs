@@ -50,6 +50,7 @@ impl<P> Pool<P> {
         self.bytes
     }
 
+    #[inline]
     pub fn push(&mut self, fifo: &mut Fifo, waiting: Waiting<P>) {
         let bytes = u64::from(waiting.bytes);
         let node = Node { waiting: Some(waiting), next: NONE, prior: fifo.tail };
@@ -75,6 +76,7 @@ impl<P> Pool<P> {
         self.nodes.get(fifo.head as usize)?.waiting.as_ref()
     }
 
+    #[inline]
     pub fn pop(&mut self, fifo: &mut Fifo) -> Option<Waiting<P>> {
         let index = fifo.head;
         let node = self.nodes.get_mut(index as usize)?;

@@ -60,6 +60,7 @@ impl<P, S: Default> Rotation<P, S> {
         self
     }
 
+    #[inline]
     pub fn queue_of(&mut self, flow: u32) -> usize {
         let bucket = (mix(u64::from(flow) ^ self.seed) % self.buckets.len() as u64) as usize;
         if self.buckets[bucket] == NONE {
@@ -75,6 +76,7 @@ impl<P, S: Default> Rotation<P, S> {
     }
 
     /// Append to a queue; an inactive queue joins the rotation.
+    #[inline]
     pub fn push(&mut self, queue: usize, waiting: Waiting<P>) {
         let flow = &mut self.flows[queue];
         self.pool.push(&mut flow.fifo, waiting);
@@ -87,6 +89,7 @@ impl<P, S: Default> Rotation<P, S> {
     }
 
     /// Return the queue whose turn it is; `None` if no queue is active.
+    #[inline]
     pub fn turn(&mut self) -> Option<usize> {
         loop {
             let queue = *self.new.front().or_else(|| self.old.front())? as usize;
@@ -112,6 +115,7 @@ impl<P, S: Default> Rotation<P, S> {
         }
     }
 
+    #[inline]
     pub fn charge(&mut self, queue: usize, bytes: u32) {
         self.flows[queue].deficit -= i64::from(bytes);
     }
@@ -138,11 +142,16 @@ impl<P, S: Default> Rotation<P, S> {
         (0..self.flows.len()).rev().max_by_key(bytes).unwrap_or(0)
     }
 
+    #[inline]
     pub fn pop(&mut self, queue: usize) -> Option<Waiting<P>> {
         self.pool.pop(&mut self.flows[queue].fifo)
     }
 
     fn send_to_end(&mut self, queue: usize) {
+        if self.new.is_empty() && self.old.len() == 1 {
+            // It is alone.
+            return;
+        }
         self.take_first(queue);
         self.flows[queue].listed = Listed::Old;
         self.old.push_back(queue as u32);

@@ -30,6 +30,10 @@ impl Packet for Probe {
     fn unpack(compact: Self, _extras: &mut VecDeque<()>) -> Self {
         compact
     }
+    fn compact_bytes(compact: &Self) -> u32 {
+        compact.bytes
+    }
+
     fn bytes(&self) -> u32 {
         self.bytes
     }

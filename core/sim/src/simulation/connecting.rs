@@ -5,6 +5,7 @@ use leo_transport::{SYN_BYTES, timestamp_ms};
 
 use super::Simulation;
 use crate::packet::{Head, Kind, Packet};
+use crate::path::Next;
 
 const NANOS_PER_S: u128 = 1_000_000_000;
 
@@ -15,13 +16,13 @@ impl Simulation {
         let flow = &mut self.flows[index];
         if flow.handshake.as_mut().is_some_and(|handshake| handshake.take_syn(self.now)) {
             let path = flow.routes.path();
-            self.offer(self.paths.first(path), self.now, opening(Kind::Syn, index, path, self.now, 0));
+            self.forward(Next::Link(self.paths.first(path)), opening(Kind::Syn, index, path, self.now, 0));
         }
     }
 
     /// Process a packet that arrives during the handshake.
     #[cold]
-    pub(super) fn shake_hands(&mut self, packet: Packet) {
+    pub(super) fn shake_hands(&mut self, packet: &Head) {
         let index = packet.flow as usize;
         if packet.kind == Kind::Syn {
             self.answer_syn(packet);
@@ -58,7 +59,7 @@ impl Simulation {
     }
 
     #[cold]
-    pub(super) fn answer_syn(&mut self, syn: Packet) {
+    pub(super) fn answer_syn(&mut self, syn: &Head) {
         let index = syn.flow as usize;
         let flow = &mut self.flows[index];
         flow.receiver.open(self.now);

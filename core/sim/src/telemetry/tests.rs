@@ -9,7 +9,7 @@ fn packet(flow: u32, seq: u64, timestamp: Nanos) -> Packet {
 
 fn pass(
     headers: &mut Headers,
-    packet: &Packet,
+    packet: &Head,
     port: &mut Port,
     (link, rate_bps): (u32, u64),
     departure: Departure,

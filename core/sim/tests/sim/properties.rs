@@ -246,6 +246,13 @@ proptest! {
     }
 
     #[test]
+    fn shortcuts_change_nothing((scenario, traces) in scenarios(4.0)) {
+        let short = run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1);
+        let long = run_many(vec![simulation(&scenario, &traces, 100 * MS).without_shortcuts()], 1);
+        prop_assert_eq!(text(&short[0]), text(&long[0]));
+    }
+
+    #[test]
     fn a_run_that_is_advanced_piece_by_piece_gives_the_same_rows_one_after_the_other(
         (scenario, traces) in scenarios(2.0),
         piece in 1_u64..900 * MS,

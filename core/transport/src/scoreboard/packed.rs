@@ -60,6 +60,16 @@ impl Packed {
         }
     }
 
+    /// Become the next packet that leaves at the same time.
+    #[inline]
+    pub const fn follow(&mut self) {
+        self.in_flight += 1;
+    }
+
+    pub const fn sent_at(&self) -> Nanos {
+        self.sent_at
+    }
+
     /// Unpack. `latest`: the connection's totals when it last sent.
     #[inline]
     pub fn unpacked(&self, latest: &Totals) -> Segment {

@@ -11,8 +11,19 @@ const UNPACED: u64 = 10;
 
 impl Sender {
     /// Return the next packet that may go out at `now`. Call until it returns `None`.
-    #[inline]
+    #[inline(never)]
     pub fn transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        self.transmit_up_to(1, now)
+    }
+
+    /// Return the next packets that may go out at `now`, all that are new and form a burst. Call until it returns `None`.
+    #[inline(always)]
+    pub fn transmit_burst(&mut self, now: Nanos) -> Option<Transmit> {
+        self.transmit_up_to(if self.takes_shortcuts { u32::MAX } else { 1 }, now)
+    }
+
+    #[inline(always)]
+    fn transmit_up_to(&mut self, most: u32, now: Nanos) -> Option<Transmit> {
         if self.closed {
             return None;
         }
@@ -24,10 +35,16 @@ impl Sender {
             self.burst_left = self.begin_burst(now, repair)?;
             self.burst_is_several = self.burst_left > 1;
         }
-        self.burst_left -= 1;
         let transmit = match repair {
-            Some(seq) if self.may_repair() => self.retransmit(now, seq),
-            _ => self.send_new(now),
+            Some(seq) if self.may_repair() => {
+                self.burst_left -= 1;
+                self.retransmit(now, seq)
+            }
+            _ => {
+                let count = self.burst_left.min(most);
+                self.burst_left -= count;
+                self.send_new(now, count)
+            }
         };
         Some(transmit)
     }
@@ -43,9 +60,10 @@ impl Sender {
     }
 
     /// Return the size of the burst that may go out now, if any: one unit of segmentation offload.
-    #[inline]
+    #[inline(always)]
     fn begin_burst(&mut self, now: Nanos, repair: Option<u64>) -> Option<u32> {
-        let (window, in_flight) = (self.window(), self.board.in_flight());
+        let limits = self.scheme.limits();
+        let (window, in_flight) = (self.window_within(limits.window), self.board.in_flight());
         if in_flight >= window {
             self.note_usage(true);
             return None;
@@ -54,7 +72,7 @@ impl Sender {
             self.run_dry(now);
             return None;
         }
-        let paced = self.scheme.pacing_rate();
+        let paced = limits.pacing_rate;
         if let Some(rate) = paced {
             if let Err(at) = self.pacer.may_send(now, rate) {
                 self.pacing_deadline = at;
@@ -63,13 +81,13 @@ impl Sender {
             }
         }
         let rate = paced.unwrap_or_else(|| {
-            let slow_start = window < self.scheme.slow_start_threshold() / 2;
+            let slow_start = window < limits.slow_start_threshold / 2;
             unpaced_rate(window, slow_start, self.rtt.smoothed())
         });
-        let single = paced.is_some() && self.scheme.paces_single_packets();
+        let single = paced.is_some() && limits.paces_single_packets;
         let whole = if single {
             1
-        } else if paced.is_some() && self.scheme.paces_short_bursts() {
+        } else if paced.is_some() && limits.paces_short_bursts {
             short_burst(rate)
         } else {
             whole_burst(rate, self.rtt.min())
@@ -128,23 +146,25 @@ impl Sender {
             whole,
             srtt: self.rtt.smoothed(),
             since_sent,
-            head_age: now - self.board.get(self.board.una()).sent_at,
+            head_age: now - self.board.sent_at(self.board.una()),
         };
         burst.should_wait()
     }
 
-    pub(super) fn send_new(&mut self, now: Nanos) -> Transmit {
+    #[inline]
+    pub(super) fn send_new(&mut self, now: Nanos, count: u32) -> Transmit {
         let idle = self.board.packets_out() == 0;
         if idle && self.delivery.is_app_limited() {
             self.restart(now);
         }
         let state = self.delivery.on_sent(now, self.board.in_flight(), self.stats.lost, idle);
-        let seq = self.board.push(now, state);
-        self.note_sent(now);
+        let seq = self.board.push(now, state, count);
+        self.note_sent(now, count);
         if idle || matches!(self.tail, Tail::Unarmed | Tail::Probe(_)) {
             self.arm_tail(now);
         }
-        Transmit { seq, retransmission: false, pushes: self.pushes(seq) }
+        let pushes = self.pushes(seq + u64::from(count) - 1);
+        Transmit { seq, count, retransmission: false, pushes }
     }
 
     pub(super) fn retransmit(&mut self, now: Nanos, seq: u64) -> Transmit {
@@ -153,20 +173,20 @@ impl Sender {
         self.rack.on_retransmitted(seq, now);
         self.undo.on_retransmitted(now);
         self.stats.retransmitted += 1;
-        self.note_sent(now);
+        self.note_sent(now, 1);
         if self.tail == Tail::Unarmed {
             self.arm_tail(now);
         }
-        Transmit { seq, retransmission: true, pushes: self.pushes(seq) }
+        Transmit { seq, count: 1, retransmission: true, pushes: self.pushes(seq) }
     }
 
     #[inline]
-    pub(super) fn note_sent(&mut self, now: Nanos) {
+    pub(super) fn note_sent(&mut self, now: Nanos, count: u32) {
         self.last_sent = now;
-        self.stats.sent += 1;
-        self.interval.sent_packets += 1;
+        self.stats.sent += u64::from(count);
+        self.interval.sent_packets += u64::from(count);
         if let Some(reduction) = &mut self.reduction {
-            reduction.on_sent();
+            reduction.on_sent(count);
         }
     }
 }

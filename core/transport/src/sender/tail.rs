@@ -23,7 +23,7 @@ impl Sender {
         let last = self.board.next() - 1;
         let retransmission = !self.has_new();
         self.probe = Some(Probe { until: self.board.next(), retransmission });
-        if retransmission { self.retransmit(now, last) } else { self.send_new(now) }
+        if retransmission { self.retransmit(now, last) } else { self.send_new(now, 1) }
     }
 
     const fn has_new(&self) -> bool {
@@ -52,6 +52,12 @@ impl Sender {
     /// RFC 8985 §7.2: a probe after two round trips outside recovery, else the timeout.
     #[inline]
     pub(super) fn arm_tail(&mut self, now: Nanos) {
+        self.arm(now, self.state.repairs_nothing() && self.probe.is_none() && self.sacked.is_empty());
+    }
+
+    /// Arm the timer, given whether a probe may be sent.
+    #[inline(always)]
+    pub(super) fn arm(&mut self, now: Nanos, may_probe: bool) {
         let packets_out = self.board.packets_out();
         if packets_out == 0 {
             self.tail = Tail::Unarmed;
@@ -59,9 +65,7 @@ impl Sender {
         }
         let timeout = now + self.timeout();
         let srtt = self.rtt.smoothed();
-        let may_probe =
-            self.state.repairs_nothing() && self.probe.is_none() && srtt > 0 && self.sacked.is_empty();
-        self.tail = if may_probe {
+        self.tail = if may_probe && srtt > 0 {
             // The ACK of a single packet may be delayed.
             let wait = 2 * srtt + if packets_out == 1 { RTO_MIN } else { 2_000_000 };
             Tail::Probe((now + wait).min(timeout))

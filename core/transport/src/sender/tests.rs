@@ -3,7 +3,7 @@
 use leo_cc::{Congestion, Context, External};
 
 use super::*;
-use crate::{Receiver, SEGMENT_BYTES, SackBlocks};
+use crate::{AckToSend, Receiver, SEGMENT_BYTES, SackBlocks};
 
 const MS: Nanos = 1_000_000;
 

@@ -34,8 +34,10 @@ impl Sender {
 
     #[inline]
     pub(super) fn is_window_limited(&self) -> bool {
-        let window = self.scheme.window();
-        self.usage.is_limited(window, window < self.scheme.slow_start_threshold())
+        self.usage.is_limited(|| {
+            let window = self.scheme.window();
+            (window, window < self.scheme.slow_start_threshold())
+        })
     }
 
     #[inline]

@@ -1,0 +1,135 @@
+//! Sending: what a flow may send now, and the links that it crosses.
+
+use leo_link::{Link, NEVER, Offer};
+use leo_transport::{HEADER_BYTES, PACKET_BYTES};
+
+use super::Simulation;
+use crate::ecn::Ecn;
+use crate::packet::{Head, Kind, Packet};
+use crate::path::Next;
+
+impl Simulation {
+    /// Send the packets that the flow may send now, and update its timers.
+    pub(crate) fn pump(&mut self, index: usize) {
+        self.send_allowed(index);
+        self.events.set_flow_earlier(index, self.flows[index].next_event());
+    }
+
+    /// Send the packets that the flow may send now.
+    #[inline(never)]
+    pub(super) fn send_allowed(&mut self, index: usize) {
+        if self.flows[index].plain {
+            self.send_plain(index);
+        } else {
+            self.send_any(index);
+        }
+    }
+
+    /// Send what a plain flow may send now, burst by burst.
+    #[inline(always)]
+    fn send_plain(&mut self, index: usize) {
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        while let Some(burst) = flow.sender.transmit_burst(now) {
+            let path = flow.routes.path();
+            let link_index = self.paths.first(path) as usize;
+            let link = &mut self.links[link_index];
+            let idle = link.next_event() == NEVER;
+            let (first, last) = (burst.seq, burst.count - 1);
+            let head = |bytes| Head {
+                timestamp: now,
+                sent_ms_low: flow.echo_ms as u16,
+                ..Head::new(Kind::Data, bytes, index, path)
+            };
+            let number = |head: &mut Head, place: u32| {
+                head.seq = first + u64::from(place);
+                head.ecn = Ecn::default().pushing(burst.pushes && place == last);
+            };
+            // Whether they are dropped is ignored: the sender detects a drop like any other loss. The last may be short.
+            let last_bytes = flow.sender.payload_bytes(first + u64::from(last)) + HEADER_BYTES;
+            if last_bytes == PACKET_BYTES {
+                link.offer_burst(burst.count, head(PACKET_BYTES).into(), now, number);
+            } else {
+                let mut short = head(last_bytes);
+                number(&mut short, last);
+                for place in 0..last {
+                    let mut whole = head(PACKET_BYTES);
+                    number(&mut whole, place);
+                    link.offer(whole.into(), now);
+                }
+                link.offer(short.into(), now);
+            }
+            if idle {
+                self.events.set_link(link_index, link.next_event());
+            }
+        }
+        debug_assert!(flow.sender.is_watched(now), "no timer covers the flight: {flow:?}");
+    }
+
+    /// Send what any flow may send now, packet by packet.
+    #[inline(never)]
+    fn send_any(&mut self, index: usize) {
+        self.look_around(index);
+        let flow = &mut self.flows[index];
+        let path = flow.routes.path();
+        let link_index = self.paths.first(path) as usize;
+        let link = &mut self.links[link_index];
+        let echo = flow.echo_ms as u16;
+        let idle = link.next_event() == NEVER;
+        let send = |link: &mut Link<Packet>, seq, bytes: u32, ecn| {
+            // As for a plain flow, the result is ignored.
+            let head = Head::new(Kind::Data, bytes, index, path);
+            let packet = Head { ecn, seq, timestamp: self.now, sent_ms_low: echo, ..head }.into();
+            let _: Offer = link.offer(packet, self.now);
+        };
+        if let Some(datagrams) = &mut flow.datagrams {
+            while datagrams.take(self.now) {
+                send(link, datagrams.sent(), PACKET_BYTES, Ecn::default());
+            }
+        } else {
+            while flow.may_send(self.now) {
+                let Some(transmit) = flow.sender.transmit(self.now) else { break };
+                flow.note_sent(self.now, transmit.seq);
+                let mut bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
+                if flow.headers.is_some() {
+                    bytes += flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
+                }
+                let ecn = flow.ecn_of(transmit.retransmission);
+                send(link, transmit.seq, bytes, ecn.pushing(flow.oracle.is_none() && transmit.pushes));
+            }
+            flow.end_sending(self.now);
+            debug_assert!(flow.sender.is_watched(self.now), "no timer covers the flight: {flow:?}");
+        }
+        if idle {
+            self.events.set_link(link_index, link.next_event());
+        }
+    }
+
+    /// Send a packet to the next link.
+    #[inline(never)]
+    pub(super) fn forward(&mut self, next: Next, packet: Packet) {
+        self.send_on(next, packet);
+    }
+
+    #[inline(always)]
+    pub(super) fn send_on(&mut self, next: Next, mut packet: Packet) {
+        let (link, at) = match next {
+            Next::Link(link) => (link as usize, self.now),
+            Next::LastTwo(first, last) => {
+                let at = self.links[first as usize].cross(&mut packet, self.now);
+                packet.hop += 1;
+                (last as usize, at)
+            }
+        };
+        let target = &mut self.links[link];
+        let idle = target.next_event() == NEVER;
+        if target.only_delays() {
+            target.offer_delayed(packet, at);
+        } else {
+            target.offer(packet, at);
+        }
+        if idle {
+            self.events.set_link(link, self.links[link].next_event());
+        }
+    }
+}
