@@ -138,7 +138,7 @@ def _starved_line(results: Results, suite: str, scheme: str, use: Mapping[str, f
     if isinstance(retransmitted, float) and retransmitted > FLOOD:
         reason = f"it retransmits {retransmitted:.0%} of its packets; "
     else:
-        reason = "it may take a longer path for a queue; " if changes else ""
+        reason = "it may mistake a longer path for a queue; " if changes else ""
     return (
         f"{scheme} is starved in {suite}: it uses {part} of {whole} in {shorten(list(use))}, where it cannot "
         f"be best; {reason}see Starved in docs/metrics.md"
