@@ -222,7 +222,7 @@ def deeper(name: str, options: argparse.Namespace) -> str | None:
         if trains and options.agent not in ADDED:
             algorithm = train_cli.take_algorithm(options)
             agent = registry.get(options.agent)
-            task = {} if algorithm is None else train_cli.task_of(agent, algorithm)
+            task = {} if algorithm is None else train_cli.task_of(agent)
             train_cli.check(train_cli.fresh(algorithm or agent, options, task))
         if name in ("evaluate", "evaluate.py", "papers") and "suites" in options:
             for given in options.suites:
