@@ -24,6 +24,7 @@ from studies.papers import kept_verdicts
 from studies.papers import suites as common
 from studies.papers import table as claims
 from studies.papers.claim import AUTHORS, LEARNED
+from studies.papers.independent import independent
 from studies.papers.kinds import Ordering
 from studies.papers.paper import load
 from studies.papers.verdicts import Verdict, verdicts
@@ -140,7 +141,8 @@ class Kept:
 
 def _with_present_texts(row: dict[str, Any]) -> dict[str, Any]:
     [claim] = [claim for claim in load(row["paper"]).judged if claim.id == row["claim"]]
-    return row | {text: getattr(claim, text) for text in TEXTS}
+    texts = {text: getattr(claim, text) for text in TEXTS}
+    return row | texts | {"independent": claim.id in independent(row["paper"])}
 
 
 def _values(judged: Sequence[Verdict]) -> pl.DataFrame:

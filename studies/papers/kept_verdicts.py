@@ -138,10 +138,11 @@ def judge_again(
 ) -> list[Verdict | dict[str, Any]]:
     """Return a verdict on every claim of every paper from kept results.
 
-    A claim that measures what it measured when its row was kept is judged by that row's intervals, and an
-    ordering keeps its verdict: such rows come back as they are. Any other claim is judged by the summary.
+    A claim that measures what a kept row measured, under whatever name, is judged by that row's intervals. An
+    ordering keeps its verdict: such rows come back with its name. Any other claim is judged by the summary.
     """
-    old = {(row["paper"], row["claim"]): row for row in rows.iter_rows(named=True)}
+    ran = rows.filter(pl.col("verdict") != "not run")
+    measured = {(row["paper"], row["digest"]): row for row in ran.iter_rows(named=True)}
     claim_intervals: dict[tuple[str, str], dict[str, Interval]] = {}
     for row in values.iter_rows(named=True):
         of_claim = claim_intervals.setdefault((row["paper"], row["claim"]), {})
@@ -151,12 +152,12 @@ def judge_again(
     for name in shipped():
         paper = load(name)
         for claim in paper.judged:
-            row = old.get((name, claim.id))
-            if row is None or row["verdict"] == "not run" or row["digest"] != digests.of_claim(claim):
+            row = measured.get((name, digests.of_claim(claim)))
+            if row is None:
                 judged.append(judge(claim, paper, intervals))
             elif isinstance(claim, Ordering):
-                judged.append(row)
+                judged.append(row | {"claim": claim.id})
             else:
-                compared = from_kept(claim, paper.margin, claim_intervals[name, claim.id])
+                compared = from_kept(claim, paper.margin, claim_intervals[name, row["claim"]])
                 judged.append(of_comparisons(paper, claim, row["backend"], compared))
     return judged

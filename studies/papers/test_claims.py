@@ -9,7 +9,7 @@ from leogym.evaluation.runs import schemes
 from leogym.results.intervals import Interval
 from studies.papers import paper
 from studies.papers.claim import LEARNED, Part
-from studies.papers.kinds import Ordering, Ratio, Trend
+from studies.papers.kinds import Ordering, Ratio, Trend, Value
 from studies.papers.measures import MEASURES
 from studies.papers.readings import choose
 
@@ -155,6 +155,22 @@ def test_no_claim_agrees_with_a_value_that_shows_no_effect(name, claim):
     for low, high in ((0, 0), (-noise, noise), (-noise, 0), (0, noise)):
         shown = Interval(no_effect, no_effect + low, no_effect + high, 5)
         assert region.outcome(shown) != "agrees"
+
+
+@pytest.mark.parametrize("name", paper.shipped())
+def test_no_claim_of_a_paper_is_its_own_on_other_ground(name):
+    other_ground = set(paper.load(name).also_on.values())
+    assert [claim.id for claim in paper.load(name).claims if claim.suites & other_ground] == []
+
+
+@pytest.mark.parametrize(("name", "claim"), ALL, ids=[f"{name}-{claim.id}" for name, claim in ALL])
+def test_a_time_until_something_lasts_is_a_number_only_where_runs_are_long_enough(name, claim):
+    # Without recovery these measures have the length of the run.
+    if claim.metric not in {"recovery_s", "rise_recovery_s", "convergence_s"} or not isinstance(claim, Value):
+        return
+    assert isinstance(claim.window_s, tuple)
+    lasts_s = 3
+    assert claim.region(paper.load(name).margin).high <= claim.window_s[1] - claim.window_s[0] - lasts_s
 
 
 def test_a_claim_is_judged_on_another_suite_with_the_same_measure_and_region():

@@ -160,6 +160,22 @@ def test_kept_results_are_judged_again_by_their_intervals(tmp_path, results):
         assert claims.filter(pl.col("claim") == name)["verdict"].to_list() == [verdict]
 
 
+def test_a_claim_that_has_another_name_now_keeps_what_it_measured(tmp_path, results):
+    keep.keep(results, tmp_path)
+    kept = keep.Kept.read(tmp_path)
+    names = {"single.cubic-sd-ny-bp": "of.before", "single.cubic-sd-ny-bp@leo-single": "of.before-elsewhere"}
+    renamed = replace(
+        kept,
+        claims=kept.claims.with_columns(pl.col("claim").replace(names)),
+        values=kept.values.with_columns(pl.col("claim").replace(names)),
+        summary=kept.summary.clear(),
+    )
+    name = pl.col("claim") == "single.cubic-sd-ny-bp"
+    again = renamed.judged_again()
+    assert again.claims.filter(name).equals(kept.claims.filter(name))
+    assert again.values.filter(name).equals(kept.values.filter(name))
+
+
 def test_a_claim_that_measures_something_else_now_is_judged_by_the_summary(tmp_path, results):
     keep.keep(results, tmp_path)
     kept = keep.Kept.read(tmp_path)
