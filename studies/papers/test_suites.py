@@ -77,7 +77,7 @@ def test_papers_write_the_series_of_first_repeats_only(tmp_path, monkeypatch):
 def test_runs_are_known_of_which_a_claim_reads_more_than_a_summary():
     # Claims over a window; over recovery times; over means of whole runs.
     assert papers.reads_over_time("leotcp-reroute", "cubic")
-    assert papers.reads_over_time("latency-jump", "bbr")
+    assert papers.reads_over_time("leo-single-leoem", "bbr3")
     assert not papers.reads_over_time("parking-lot-3", "cubic")
     # One of a run's several schemes; the authors' weights instead of ours.
     assert papers.reads_over_time("leotcp-reroute", "reno+cubic")
