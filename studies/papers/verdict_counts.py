@@ -6,7 +6,7 @@ is replaced::
     <!-- verdicts of leotcp -->
     <!-- end of verdicts -->
 
-    <!-- claims of satcp-leoem: fig9.bbr-15-s, fig9.satcp-over-bbr -->
+    <!-- claims of satcp-leoem: fig9.bbr-15-s, fig9.satcp-over-bbr@latency-jump -->
     <!-- end of claims -->
 
     <!-- claims also on leo-pair -->
@@ -31,7 +31,7 @@ BLOCK = re.compile(rf"(?P<begin><!-- verdicts of (?P<of>[\w-]+) -->\n).*?{re.esc
 ALL = "all"
 END_OF_CLAIMS = "<!-- end of claims -->"
 CLAIMS = re.compile(
-    rf"(?P<begin><!-- claims of (?P<of>[\w-]+): (?P<ids>[\w., -]+?) -->\n).*?{re.escape(END_OF_CLAIMS)}",
+    rf"(?P<begin><!-- claims of (?P<of>[\w-]+): (?P<ids>[\w.@, -]+?) -->\n).*?{re.escape(END_OF_CLAIMS)}",
     re.DOTALL,
 )
 ALSO_ON = re.compile(
