@@ -109,18 +109,18 @@ def test_resuming_takes_the_settings_of_the_run_and_only_a_new_length(tmp_path, 
 
 
 def test_a_resume_with_nothing_left_to_train_says_so_in_one_line(tmp_path, config, capsys):
-    run(tmp_path, "--agent", "astraea", "--config", config, "--steps", 10)
+    run(tmp_path, "--agent", "astraea", "--config", config, "--steps", 1_000)
     capsys.readouterr()
     for length, reason in (
-        ([], "the run has 10 of 10 steps: --resume with more --steps goes on"),
-        (["--steps", 4], "the run has 10 of 4 steps: --resume with more --steps goes on"),
+        ([], "the run has 1,000 of 1,000 steps: --resume with more --steps goes on"),
+        (["--steps", 4], "the run has 1,000 of 4 steps: --resume with more --steps goes on"),
         (["--minutes", 1e-6], "the run has taken .* of 1e-06 minutes, and --minutes counts those before "),
     ):
         assert run(tmp_path, "--agent", "astraea", "--resume", *length) == 0
         _, said, policy = capsys.readouterr().out.splitlines()
         assert re.match(f"{tmp_path / 'run'}: nothing left to train: {reason}", said)
         assert policy == f"policy: {tmp_path / 'run' / 'policy'}"
-    assert run(tmp_path, "--agent", "astraea", "--resume", "--steps", 20) == 0
+    assert run(tmp_path, "--agent", "astraea", "--resume", "--steps", 1_010) == 0
     assert "nothing left" not in capsys.readouterr().out
 
 

@@ -280,6 +280,11 @@ def about(name: str) -> str:
     return " ".join((_SAMPLERS[name].__doc__ or "").split("\n\n")[0].split())
 
 
+def keys_of(name: Any) -> set[str]:
+    """Return the keys that a sampler's mapping may have; none for an unknown name."""
+    return set(_SAMPLERS[name].model_fields) if name in _SAMPLERS else set()
+
+
 def by_name(value: Any) -> Any:
     """Convert the name of a sampler, scenario or suite, or a file, to the mapping of its ranges."""
     if not isinstance(value, str):

@@ -147,7 +147,7 @@ def test_a_metric_on_the_scale_of_a_reward_does_not_compare_trials_with_other_re
 SEVERAL = """
 name: several
 agents: {ppo: {rollout_steps: 64}, sac: {batch_size: 64}}
-settings: {engine: rllib, steps: 100, held_out_episodes: 2, scenarios.flows: [2, 8]}
+settings: {engine: rllib, reward: astraea, steps: 100, held_out_episodes: 2, scenarios.flows: [2, 8]}
 search: {scenarios: {grid: [leo, astraea]}, policies: {grid: [shared, separate]}}
 """
 JUDGED = SEVERAL.replace("steps: 100,", "steps: 100, held_out_scenarios: {sampler: leo, flows: 2},")

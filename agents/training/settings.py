@@ -250,7 +250,8 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 def assign(data: dict[str, Any], key: str, value: Any) -> None:
     """Set ``key`` of ``data`` to ``value``; dots lead into mappings, as in ``scenarios.duration_s``.
 
-    A ``spec`` is observation and action, and replaces those that ``data`` has.
+    A ``spec`` is observation and action, and replaces those that ``data`` has. Another ``scenarios.sampler``
+    keeps the ranges that it has, too.
     """
     if key == "spec":
         for half in ("observation", "action"):
@@ -263,6 +264,9 @@ def assign(data: dict[str, Any], key: str, value: Any) -> None:
         if not isinstance(inner, dict):
             raise InputError(f"--set: {key}: {parent} is not a mapping of settings")
         data = inner
+    if parents == ["scenarios"] and last == "sampler":
+        for name in data.keys() - sampling.keys_of(value):
+            del data[name]
     data[last] = value
 
 

@@ -60,6 +60,12 @@ def test_exponents_without_a_point_are_numbers(tmp_path):
     assert parse_assignment("tau=5e-3") == ("tau", 5e-3)
 
 
+def test_another_sampler_keeps_the_ranges_that_it_has_too():
+    data = {"scenarios": {"sampler": "leo", "duration_s": 30, "paths": ["sd-ny-bp"]}}
+    assign(data, "scenarios.sampler", "astraea")
+    assert data == {"scenarios": {"sampler": "astraea", "duration_s": 30}}
+
+
 def test_an_assignment_reaches_into_the_ranges_of_a_sampler_named_by_a_word():
     data = {"agent": "astraea", "scenarios": "leo"}
     assign(data, *parse_assignment("scenarios.duration_s=7"))
