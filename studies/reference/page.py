@@ -96,13 +96,6 @@ def missing(table: pl.DataFrame) -> Iterator[str]:
         done = sum(reached[cell] >= point for cell in of_point)
         yield f"- {point:,} steps: {done} of {len(of_point)} cells are there"
     yield ""
-    begun = [cell for cell in cells if 0 < reached[cell] < cell.points[-1]]
-    if begun:
-        listed = ", ".join(
-            f"{cell.algorithm} `{cell.id}` seed {cell.seed} ({reached[cell]:,})" for cell in begun
-        )
-        yield f"Unfinished, with the steps that they have: {listed}."
-        yield ""
 
 
 def _of(table: pl.DataFrame, algorithm: str, name: str, point: int) -> list[float]:
