@@ -76,6 +76,7 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
+    #[derive(Clone, Copy)]
     struct Probe {
         offered_at: Nanos,
     }
@@ -97,8 +98,6 @@ mod tests {
         fn bytes(&self) -> u32 {
             1500
         }
-
-        fn travels(&mut self, _propagation: Nanos) {}
     }
 
     /// A 10 ms path that becomes an 8 ms path at 1 s, when the stretch from 4 to 7 ms is dismantled.

@@ -12,6 +12,7 @@ mod link;
 mod loss;
 mod path_trace;
 mod queue;
+mod ring;
 mod schedule;
 mod server;
 

@@ -11,6 +11,7 @@ use crate::disruption::{Disruption, DisruptionKind};
 use crate::jitter::Jitter;
 use crate::loss::Loss;
 use crate::queue::{Discipline, DropTail, Gateway, Managed};
+use crate::ring::Ring;
 use crate::schedule::{Schedule, Span};
 use crate::server::{Server, Transmission};
 use crate::{NEVER, Nanos};
@@ -21,7 +22,7 @@ use observer::Observer;
 /// A packet that a link can carry.
 pub trait Packet: Sized {
     /// The part of a packet that a link always stores in flight.
-    type Compact;
+    type Compact: Copy;
     /// The part that only some packets have, stored apart to save memory on links that hold many packets.
     type Extra;
     /// Split the packet; push its extra part, if any, to the back of `extras`.
@@ -32,8 +33,8 @@ pub trait Packet: Sized {
     fn compact_bytes(compact: &Self::Compact) -> u32;
     /// Size on the wire in bytes.
     fn bytes(&self) -> u32;
-    /// Record the packet's propagation time on a link; called once per link.
-    fn travels(&mut self, propagation: Nanos);
+    /// Record the propagation time on a link of the packet in parts; called once per link.
+    fn travels(_compact: &mut Self::Compact, _propagation: Nanos) {}
     /// The packet's flow, for disciplines that separate flows.
     fn flow(&self) -> u32 {
         0
@@ -77,20 +78,13 @@ pub struct LinkStats {
 const NONE_DOOMED: u64 = u64::MAX;
 
 /// A packet whose fate is known.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Transit<C> {
     /// When it comes out or is lost.
     end: Nanos,
+    /// When it leaves the transmitter, or an outage discards it.
+    departure: Nanos,
     packet: C,
-}
-
-/// A packet that has yet to leave the transmitter.
-#[derive(Clone, Copy, Debug)]
-struct Leaving {
-    at: Nanos,
-    bytes: u32,
-    /// False if an outage discards it.
-    sent: bool,
 }
 
 /// A one-way link. It has no clock: each call passes the time, which must not decrease.
@@ -117,18 +111,16 @@ pub struct Link<P: Packet> {
     loss: Loss,
     jitter: Jitter,
     /// Packets whose fate is known and that are not delivered or lost yet, in order.
-    transits: VecDeque<Transit<P::Compact>>,
+    transits: Ring<Transit<P::Compact>>,
     /// When the first of them ends; `NEVER` without one.
     first_end: Nanos,
     extras: VecDeque<P::Extra>,
-    /// Which of `transits` will be lost, as indices counted from the link's first packet.
+    /// The numbers of those in `transits` that will be lost.
     doomed: VecDeque<u64>,
     /// The first of them, or [`NONE_DOOMED`].
     next_doomed: u64,
-    /// Index of the first of `transits`: the number of packets that have ended.
-    ended: u64,
-    /// Packets of `transits` not yet noted as departed; without an observer, none that departed at once.
-    leaving: VecDeque<Leaving>,
+    /// The number of the first in `transits` that is not yet noted as departed, and the bytes of these.
+    departed: u64,
     queued_bytes: u64,
     last_end: Nanos,
     /// When the last packet would have arrived without an outage; packets behind it arrive no sooner.
@@ -156,13 +148,12 @@ impl<P: Packet> Link<P> {
             looks_after_departures: false,
             loss,
             jitter,
-            transits: VecDeque::new(),
+            transits: Ring::new(),
             first_end: NEVER,
             extras: VecDeque::new(),
             doomed: VecDeque::new(),
             next_doomed: NONE_DOOMED,
-            ended: 0,
-            leaving: VecDeque::new(),
+            departed: 0,
             queued_bytes: 0,
             last_end: 0,
             last_arrival: 0,
@@ -219,6 +210,7 @@ impl<P: Packet> Link<P> {
     pub fn offer(&mut self, packet: P, now: Nanos) -> Offer {
         self.stats.offered += 1;
         if let Some(delay) = self.only_delays {
+            let packet = packet.pack(&mut self.extras);
             self.delay(packet, delay, now);
             return Offer::Accepted;
         }
@@ -228,9 +220,9 @@ impl<P: Packet> Link<P> {
         self.append(packet, now)
     }
 
-    /// Offer a packet to a link that [only delays](Self::only_delays).
+    /// Offer a packet without an extra part to a link that [only delays](Self::only_delays).
     #[inline(always)]
-    pub fn offer_delayed(&mut self, packet: P, now: Nanos) {
+    pub fn offer_delayed(&mut self, packet: P::Compact, now: Nanos) {
         self.stats.offered += 1;
         let delay = self.only_delays.unwrap_or_default();
         self.delay(packet, delay, now);
@@ -253,29 +245,37 @@ impl<P: Packet> Link<P> {
 
     /// Return when `packet` leaves a link that [only delays](Self::only_delays), which does not count it.
     #[inline]
-    pub fn cross(&mut self, packet: &mut P, now: Nanos) -> Nanos {
+    pub fn cross(&mut self, packet: &mut P::Compact, now: Nanos) -> Nanos {
         let delay = self.only_delays.unwrap_or_default();
         self.arrival(packet, delay, now)
     }
 
     /// [`append`](Self::append) for a link that only delays: the packet departs at once.
     #[inline(always)]
-    fn delay(&mut self, mut packet: P, delay: Nanos, now: Nanos) {
+    fn delay(&mut self, mut packet: P::Compact, delay: Nanos, now: Nanos) {
         let end = self.arrival(&mut packet, delay, now);
-        self.transits.push_back(Transit { end, packet: packet.pack(&mut self.extras) });
-        self.note_first();
+        self.departed += 1;
+        self.append_transit(Transit { end, departure: now, packet });
+    }
+
+    #[inline(always)]
+    fn append_transit(&mut self, transit: Transit<P::Compact>) {
+        if self.transits.is_empty() {
+            self.first_end = transit.end;
+        }
+        self.transits.push(transit);
     }
 
     /// Return when a packet that departs at `now` arrives if nothing drops it.
     #[inline(always)]
-    fn arrival(&mut self, packet: &mut P, delay: Nanos, now: Nanos) -> Nanos {
+    fn arrival(&mut self, packet: &mut P::Compact, delay: Nanos, now: Nanos) -> Nanos {
         let mut arrival = now + delay + self.jitter.draw();
         // Jitter must not let this packet overtake the one before.
         if now <= self.last_end {
             arrival = arrival.max(self.last_arrival);
         }
         (self.last_arrival, self.last_end) = (arrival, arrival);
-        packet.travels(delay);
+        P::travels(packet, delay);
         arrival
     }
 
@@ -307,32 +307,40 @@ impl<P: Packet> Link<P> {
 
     /// Return whether a packet of `size` bytes fits in the queue, given the departures noted so far.
     fn has_room(&self, size: u32) -> bool {
-        self.limit.admits(self.leaving.len() as u64, self.queued_bytes, size)
+        self.limit.admits(self.undeparted(), self.queued_bytes, size)
+    }
+
+    /// The number of packets not yet noted as departed.
+    const fn undeparted(&self) -> u64 {
+        self.transits.end() - self.departed
     }
 
     /// Transmit a packet after all before it, at `now` at the earliest.
     #[inline(always)]
-    fn transmit(&mut self, mut packet: P, size: u32, now: Nanos) {
+    fn transmit(&mut self, packet: P, size: u32, now: Nanos) {
+        let mut packet = packet.pack(&mut self.extras);
         let transmission = self.server.transmit(&mut self.schedule, size, now);
-        let sent = !matches!(transmission, Transmission::Discarded(_));
         let (departure, end, arrives) = match transmission {
             Transmission::CutOff(at) | Transmission::Discarded(at) => (at, at, false),
             Transmission::Done(departure) if departure == NEVER => (NEVER, NEVER, false),
             Transmission::Done(departure) => self.propagate(&mut packet, departure),
         };
         self.last_end = end;
+        let number = self.transits.end();
         // A packet that departs at once needs no later note, unless an observer records departures.
-        if departure > now || self.observer.is_some() {
+        if departure > now || self.departed < number || self.observer.is_some() {
             self.queued_bytes += u64::from(size);
-            self.leaving.push_back(Leaving { at: departure, bytes: size, sent });
+        } else {
+            self.departed += 1;
         }
         if !arrives {
-            let number = self.ended + self.transits.len() as u64;
             self.doomed.push_back(number);
             self.next_doomed = self.next_doomed.min(number);
+            if let (Some(observer), Transmission::Discarded(_)) = (&mut self.observer, transmission) {
+                observer.discarded.push_back(number);
+            }
         }
-        self.transits.push_back(Transit { end, packet: packet.pack(&mut self.extras) });
-        self.note_first();
+        self.append_transit(Transit { end, departure, packet });
     }
 
     /// Return when a packet next comes out, is lost or leaves a managed queue; `NEVER` if the link is empty.
@@ -352,7 +360,7 @@ impl<P: Packet> Link<P> {
     /// Return the next packet that has arrived by `now`. Call it until it returns `None`.
     #[inline]
     pub fn poll(&mut self, now: Nanos) -> Option<P> {
-        let compact = self.poll_compact(now)?;
+        let compact = *self.poll_compact(now)?;
         Some(self.unpack(compact))
     }
 
@@ -365,26 +373,26 @@ impl<P: Packet> Link<P> {
     /// Like [`poll`](Self::poll), but return the packet in parts. Call [`unpack`](Self::unpack) before the next poll if it has
     /// an extra part.
     #[inline(always)]
-    pub fn poll_compact(&mut self, now: Nanos) -> Option<P::Compact> {
+    pub fn poll_compact(&mut self, now: Nanos) -> Option<&P::Compact> {
         if self.looks_after_departures {
             self.catch_up(now);
         }
         while self.first_end <= now {
-            if self.leaving.len() == self.transits.len() {
+            let number = self.transits.first();
+            if self.departed == number {
                 self.note_departures(now);
             }
-            if self.ended == self.next_doomed {
-                self.lose_first()?;
-                continue;
-            }
-            let Transit { packet, .. } = self.transits.pop_front()?;
-            self.note_first();
             if self.looks_after_departures {
                 self.observe_end();
             }
-            self.ended += 1;
+            if number == self.next_doomed {
+                self.lose_first()?;
+                continue;
+            }
             self.stats.delivered += 1;
-            self.stats.delivered_bytes += u64::from(P::compact_bytes(&packet));
+            self.first_end = self.transits.get(number + 1).map_or(NEVER, |transit| transit.end);
+            let Transit { packet, .. } = self.transits.pop()?;
+            self.stats.delivered_bytes += u64::from(P::compact_bytes(packet));
             return Some(packet);
         }
         None
@@ -393,12 +401,8 @@ impl<P: Packet> Link<P> {
     /// Lose the first packet.
     #[cold]
     fn lose_first(&mut self) -> Option<()> {
-        let Transit { packet, .. } = self.transits.pop_front()?;
+        let Transit { packet, .. } = *self.transits.pop()?;
         self.note_first();
-        if self.looks_after_departures {
-            self.observe_end();
-        }
-        self.ended += 1;
         self.doomed.pop_front();
         self.next_doomed = self.doomed.front().copied().unwrap_or(NONE_DOOMED);
         self.stats.lost += 1;
@@ -417,14 +421,14 @@ impl<P: Packet> Link<P> {
         self.catch_up(now);
         self.note_departures(now);
         let waiting = self.egress.as_ref().map_or(0, |egress| egress.discipline.packets());
-        waiting + self.leaving.len() as u64
+        waiting + self.undeparted()
     }
 
     /// Return the number of packets that have left the transmitter and not arrived at `now`.
     pub fn in_flight_packets(&mut self, now: Nanos) -> u64 {
         self.catch_up(now);
         self.note_departures(now);
-        (self.transits.len() - self.leaving.len()) as u64
+        self.departed - self.transits.first()
     }
 
     /// Return delay, capacity and connectivity over time.
@@ -439,7 +443,7 @@ impl<P: Packet> Link<P> {
 
     /// Propagate a packet unless a disruption drops it. Return its departure, end, and whether it arrives.
     #[inline(always)]
-    fn propagate(&mut self, packet: &mut P, departure: Nanos) -> (Nanos, Nanos, bool) {
+    fn propagate(&mut self, packet: &mut P::Compact, departure: Nanos) -> (Nanos, Nanos, bool) {
         // A packet whose last bit leaves as a span ends still travels on that span's path.
         let Span { delay, loss, .. } = *self.schedule.seek(departure.saturating_sub(1));
         // A path that gets shorter must not let this packet overtake the one before.
@@ -452,7 +456,7 @@ impl<P: Packet> Link<P> {
         if !matches!(disruption, Some((_, Disruption { kind: DisruptionKind::Cut { .. }, .. }))) {
             self.last_arrival = arrival;
         }
-        packet.travels(delay);
+        P::travels(packet, delay);
         if let Some((at, _)) = disruption {
             (departure, at.max(self.last_end), false)
         } else if self.loss.hits(loss) {
@@ -464,9 +468,10 @@ impl<P: Packet> Link<P> {
 
     #[inline]
     fn note_departures(&mut self, now: Nanos) {
-        while let Some(&Leaving { bytes, .. }) = self.leaving.front().filter(|packet| packet.at <= now) {
-            self.queued_bytes -= u64::from(bytes);
-            self.leaving.pop_front();
+        while let Some(transit) = self.transits.get(self.departed).filter(|transit| transit.departure <= now)
+        {
+            self.queued_bytes -= u64::from(P::compact_bytes(&transit.packet));
+            self.departed += 1;
         }
     }
 }

@@ -39,6 +39,38 @@ pub struct Options {
     ecn: EcnOption,
 }
 
+/// What makes a packet special. Almost all that arrive are not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Special(u8);
+
+impl Special {
+    const HANDSHAKE: u8 = 1;
+    const OPTIONS: u8 = 2;
+    const GOES_ON: u8 = 4;
+
+    /// Return whether it is data or an ACK without options, on the last link of its path.
+    #[inline(always)]
+    pub const fn is_nothing(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Return whether a link stores its options separately.
+    pub const fn has_options(self) -> bool {
+        self.0 & Self::OPTIONS != 0
+    }
+
+    const fn with_options(self, has_options: bool) -> Self {
+        Self(self.0 & !Self::OPTIONS | if has_options { Self::OPTIONS } else { 0 })
+    }
+
+    /// Note whether more links follow the one that the packet is on.
+    #[inline(always)]
+    #[must_use]
+    pub const fn going_on(self, goes_on: bool) -> Self {
+        Self(self.0 & !Self::GOES_ON | if goes_on { Self::GOES_ON } else { 0 })
+    }
+}
+
 /// The part of a packet that a link always stores in flight. It is copied in one piece.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
@@ -49,8 +81,7 @@ pub struct Head {
     pub hop: u8,
     pub kind: Kind,
     pub ecn: Ecn,
-    /// Whether a link stores its options separately.
-    pub has_options: bool,
+    pub special: Special,
     /// Low bits of the time (ms) at which an ACK left the receiver; data echoes it.
     pub sent_ms_low: u16,
     /// Sequence number of data, or cumulative ACK number.
@@ -71,7 +102,7 @@ impl Head {
             hop: 0,
             kind,
             ecn: Ecn::default(),
-            has_options: false,
+            special: Special(if matches!(kind, Kind::Data | Kind::Ack) { 0 } else { Special::HANDSHAKE }),
             sent_ms_low: 0,
             seq: 0,
             timestamp: 0,
@@ -79,15 +110,9 @@ impl Head {
         }
     }
 
-    /// Return whether it is data, or an ACK without options.
-    #[inline(always)]
-    pub const fn is_regular(self) -> bool {
-        matches!(self.kind, Kind::Data | Kind::Ack) && !self.has_options
-    }
-
     /// Return the time (ms) at which it left, assuming less than a minute ago.
     #[inline(always)]
-    pub const fn left_ms(self, now: Nanos) -> u32 {
+    pub const fn left_ms(&self, now: Nanos) -> u32 {
         let now_ms = timestamp_ms(now);
         (now_ms as u32).wrapping_sub((now_ms as u16).wrapping_sub(self.sent_ms_low) as u32)
     }
@@ -108,7 +133,7 @@ pub struct Arrival {
 impl Arrival {
     /// Read the packet `head`, which arrives at `now`.
     #[inline(always)]
-    pub const fn of(head: Head, now: Nanos) -> Self {
+    pub const fn of(head: &Head, now: Nanos) -> Self {
         Self {
             flow: head.flow as usize,
             seq: head.seq,
@@ -148,8 +173,9 @@ impl leo_link::Packet for Packet {
     #[inline]
     fn pack(mut self, extras: &mut VecDeque<Options>) -> Head {
         let has_sacks = !self.sacks.is_empty() || self.sacks.is_duplicate();
-        self.head.has_options = has_sacks || !self.ecn_option.is_absent();
-        if self.head.has_options {
+        let has_options = has_sacks || !self.ecn_option.is_absent();
+        self.head.special = self.head.special.with_options(has_options);
+        if has_options {
             extras.push_back(Options { sacks: self.sacks, ecn: self.ecn_option });
         }
         self.head
@@ -157,8 +183,11 @@ impl leo_link::Packet for Packet {
 
     #[inline]
     fn unpack(head: Head, extras: &mut VecDeque<Options>) -> Self {
-        let options =
-            if head.has_options { extras.pop_front().unwrap_or_default() } else { Options::default() };
+        let options = if head.special.has_options() {
+            extras.pop_front().unwrap_or_default()
+        } else {
+            Options::default()
+        };
         Self { head, sacks: options.sacks, ecn_option: options.ecn }
     }
 
@@ -184,8 +213,9 @@ impl leo_link::Packet for Packet {
         self.head.ecn.mark()
     }
 
-    fn travels(&mut self, propagation: Nanos) {
-        self.head.propagation += propagation;
+    #[inline(always)]
+    fn travels(head: &mut Head, propagation: Nanos) {
+        head.propagation += propagation;
     }
 }
 

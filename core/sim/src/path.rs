@@ -8,14 +8,16 @@ const STRAIGHT_ON: u32 = 1 << 31;
 /// The next link or links of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
+    /// More links follow.
     Link(u32),
+    Last(u32),
     /// The last two links, crossed in one step: the first only delays, and only this path uses the second.
     LastTwo(u32, u32),
 }
 
 impl Next {
     pub const fn link(self) -> u32 {
-        let (Self::Link(link) | Self::LastTwo(link, _)) = self;
+        let (Self::Link(link) | Self::Last(link) | Self::LastTwo(link, _)) = self;
         link
     }
 }
@@ -69,9 +71,11 @@ impl Paths {
         }
     }
 
-    /// Return the first link of the data direction.
-    pub fn first(&self, path: u32) -> u32 {
-        self.links[self.stretches[path as usize][0].start as usize]
+    /// Return the first link of the data direction, and whether more follow.
+    #[inline]
+    pub fn first(&self, path: u32) -> (usize, bool) {
+        let Stretch { start, len } = self.stretches[path as usize][0];
+        (self.links[start as usize] as usize, len > 1)
     }
 
     /// Return the step after `hop` links of the data direction, or of the reverse direction if `back`.
@@ -83,10 +87,13 @@ impl Paths {
         }
         let place = start as usize + usize::from(hop);
         let link = self.links[place];
-        if link & STRAIGHT_ON == 0 {
-            return Some(Next::Link(link));
-        }
-        Some(Next::LastTwo(link & !STRAIGHT_ON, self.links[place + 1]))
+        Some(if u32::from(hop) + 1 == len {
+            Next::Last(link)
+        } else if link & STRAIGHT_ON == 0 {
+            Next::Link(link)
+        } else {
+            Next::LastTwo(link & !STRAIGHT_ON, self.links[place + 1])
+        })
     }
 }
 
@@ -103,10 +110,18 @@ mod tests {
                 assert_eq!(paths.number(there.into(), back.into()), number);
                 for (direction, links) in [(false, there), (true, back)] {
                     let led: Vec<Next> = (0..).map_while(|hop| paths.next(number, direction, hop)).collect();
-                    let expected: Vec<Next> = links.iter().copied().map(Next::Link).collect();
+                    let expected: Vec<Next> = links
+                        .iter()
+                        .enumerate()
+                        .map(
+                            |(place, &link)| {
+                                if place + 1 == links.len() { Next::Last(link) } else { Next::Link(link) }
+                            },
+                        )
+                        .collect();
                     assert_eq!(led, expected, "path {number}");
                 }
-                assert_eq!(paths.first(number), there[0], "path {number}");
+                assert_eq!(paths.first(number), (there[0] as usize, there.len() > 1), "path {number}");
             }
         }
     }
@@ -122,7 +137,7 @@ mod tests {
         let steps = |path| (0..4).map(|hop| paths.next(path, true, hop)).collect::<Vec<_>>();
         assert_eq!(steps(0)[..2], [Some(Next::Link(2)), Some(Next::LastTwo(3, 10))]);
         for (path, [first, last]) in [(1, [3, 11]), (2, [4, 11]), (3, [5, 12]), (4, [3, 13])] {
-            let expected = [Some(Next::Link(2)), Some(Next::Link(first)), Some(Next::Link(last)), None];
+            let expected = [Some(Next::Link(2)), Some(Next::Link(first)), Some(Next::Last(last)), None];
             assert_eq!(steps(path), expected);
         }
         assert_eq!(paths.next(0, true, 3), None, "what crossed two links has come to the end");

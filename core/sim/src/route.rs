@@ -28,12 +28,13 @@ impl Route {
 
 /// A flow's routes, sorted by time. Packets on an old route stay on it, so a change loses none.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Routes {
-    all: Vec<Route>,
-    current: usize,
     path: u32,
     /// Start of the next route, stored here because every packet needs it.
     next_change: Nanos,
+    all: Vec<Route>,
+    current: usize,
 }
 
 impl Routes {

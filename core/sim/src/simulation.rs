@@ -160,7 +160,6 @@ impl Simulation {
 
     /// Run all events up to and including `until`.
     fn run_events(&mut self, until: Nanos, stop: Stop<'_>) -> Result<(), Interrupted> {
-        let observed = !self.ports.is_empty();
         // In a register: each event counts as a unit.
         let mut units_left = self.units_left;
         loop {
@@ -179,7 +178,7 @@ impl Simulation {
             match source {
                 Source::Link(link) => {
                     let next = loop {
-                        self.take_first(link, observed);
+                        self.take_first(link);
                         let next = self.links[link].next_event();
                         if next > time {
                             break next;
@@ -194,19 +193,22 @@ impl Simulation {
 
     /// Take the first packet from `link`, if one has arrived.
     #[inline(always)]
-    fn take_first(&mut self, link: usize, observed: bool) {
+    fn take_first(&mut self, link: usize) {
         let Some(head) = self.links[link].poll_compact(self.now) else { return };
-        let Head { flow: index, path, hop, kind, .. } = head;
-        let flow = &mut self.flows[index as usize];
-        let is_last = self.paths.next(path, kind.goes_back(), hop + 1).is_none();
-        // Almost every packet is so. The others are copied, so that these stay in registers.
-        if !flow.plain || flow.phase != Phase::Running || !is_last || !head.is_regular() || observed {
-            self.arrive(link, head, observed);
+        let flow = &self.flows[head.flow as usize];
+        // Almost every packet is so. Only the others are copied.
+        if !flow.runs_plainly || !head.special.is_nothing() {
+            let head = *head;
+            self.arrive(link, head);
             return;
         }
-        #[cfg(debug_assertions)]
-        self.check_order(&Head { hop: hop + 1, ..head });
         let arrival = Arrival::of(head, self.now);
+        let kind = head.kind;
+        #[cfg(debug_assertions)]
+        {
+            let head = Head { hop: head.hop + 1, ..*head };
+            self.check_order(&head);
+        }
         if kind == Kind::Data {
             let flow = &mut self.flows[arrival.flow];
             if arrival.pushes {
@@ -226,15 +228,19 @@ impl Simulation {
 
     /// Forward a packet that leaves `link` to the next link or to its endpoint.
     #[inline(never)]
-    fn arrive(&mut self, link: usize, mut head: Head, observed: bool) {
-        if observed {
+    fn arrive(&mut self, link: usize, mut head: Head) {
+        if self.flows[head.flow as usize].headers.is_some() {
             head.bytes += self.note_passage(&head, link);
         }
         head.hop += 1;
-        // Only ACKs have options.
+        let next = self.paths.next(head.path, head.kind.goes_back(), head.hop);
+        if let (Some(next), false) = (next, head.special.has_options()) {
+            self.send_head(next, head);
+            return;
+        }
         let packet = self.links[link].unpack(head);
-        if let Some(next) = self.paths.next(head.path, head.kind.goes_back(), head.hop) {
-            self.send_on(next, packet);
+        if let Some(next) = next {
+            self.forward(next, packet);
             return;
         }
         #[cfg(debug_assertions)]
@@ -317,7 +323,7 @@ impl Simulation {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
         let marked = !flow.plain && flow.take_feedback(packet, self.now);
-        self.acknowledge(&Arrival::of(packet.head, self.now), packet.sacks, marked);
+        self.acknowledge(&Arrival::of(&packet.head, self.now), packet.sacks, marked);
         let flow = &mut self.flows[index];
         if !flow.plain {
             flow.open_window(packet, self.now);
@@ -364,6 +370,12 @@ impl Simulation {
             propagation,
             ..Head::new(Kind::Ack, ACK_BYTES, index, path)
         };
+        if flow.plain && ack.sacks.says_nothing() {
+            if let Some(first) = self.paths.next(path, true, 0) {
+                self.send_head(first, head);
+            }
+            return;
+        }
         let mut packet = Packet { sacks: ack.sacks, ..head.into() };
         if !flow.plain {
             flow.give_ack(&mut packet, ack.marked);
@@ -371,10 +383,9 @@ impl Simulation {
         self.send_back(packet);
     }
 
-    #[inline(always)]
     fn send_back(&mut self, packet: Packet) {
         if let Some(first) = self.paths.next(packet.path, true, 0) {
-            self.send_on(first, packet);
+            self.forward(first, packet);
         }
     }
 

@@ -29,6 +29,7 @@ impl SentState {
 }
 
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct DeliveryRate {
     delivered: u64,
     delivered_at: Nanos,

@@ -11,6 +11,7 @@ const DUPLICATE_THRESHOLD: u32 = 3;
 
 /// RACK state: the most recently sent packet that was delivered, and the packets still to be checked.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct Rack {
     sent_at: Nanos,
     seq: u64,

@@ -38,31 +38,33 @@ pub struct AckToSend {
     pub marked: bool,
 }
 
-/// A receiver whose application reads at once.
+/// A receiver whose application reads at once. In the order of use, as the sender.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
     next: u64,
-    out_of_order: RangeSet,
-    recent: RecentBlocks,
-    unacknowledged: u32,
-    quick: u32,
     echo: Nanos,
     /// When the delayed or compressed ACK is due.
     deadline: Nanos,
-    /// Packets behind the hole at `hole`: how many got an ACK each, and how many wait for a compressed one.
-    hole: u64,
-    singly: u32,
-    compressed: u32,
+    unacknowledged: u32,
+    quick: u32,
+    first_left_ms: u32,
     /// The next packet carries PSH.
     pushed: bool,
-    duplicates: u64,
     /// The next ACK reports a duplicate.
     duplicate: bool,
-    window: ReceiveWindow,
-    first_left_ms: u32,
     /// ACKs carry ECE.
     marked: bool,
+    /// Packets behind the hole that wait for a compressed ACK.
+    compressed: u32,
+    window: ReceiveWindow,
+    out_of_order: RangeSet,
+    recent: RecentBlocks,
     accurate_ecn: Option<Box<Echo>>,
+    /// The first packet of the hole behind which packets arrive, and how many of them got an ACK each.
+    hole: u64,
+    singly: u32,
+    duplicates: u64,
 }
 
 impl Receiver {

@@ -13,6 +13,7 @@ pub const RTO_INITIAL: Nanos = 1_000 * MILLISECOND;
 
 /// The smoothed RTT, its deviation, the minimum RTT and the timeout.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct RttEstimator {
     /// Eight times the smoothed RTT; 0 before the first sample.
     srtt_8: Nanos,

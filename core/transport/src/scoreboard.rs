@@ -24,22 +24,23 @@ pub struct Segment {
 
 /// A ring of segments, and the counts that give the packets in flight.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Scoreboard {
     ring: Box<[Packed]>,
-    latest: Totals,
     una: u64,
     next: u64,
     sacked: u32,
     lost: u32,
+    /// All packets from this one on were sent only once.
+    once_from: u64,
     retransmissions_out: u32,
     /// Lost packets not yet retransmitted.
     to_retransmit: u32,
-    /// A bit per ring slot with such a packet, searched by the word: long windows under heavy loss need it.
-    due: Box<[u64]>,
+    latest: Totals,
     /// No such packet is below this one.
     hint: u64,
-    /// All packets from this one on were sent only once.
-    once_from: u64,
+    /// A bit per ring slot with such a packet, searched by the word: long windows under heavy loss need it.
+    due: Box<[u64]>,
 }
 
 const INITIAL_CAPACITY: usize = 64;

@@ -96,26 +96,27 @@ impl Drop for Datagram {
 }
 
 impl Packet for Datagram {
-    type Compact = Self;
-    type Extra = ();
+    /// Its size in bytes; all else is stored apart.
+    type Compact = u16;
+    type Extra = Self;
 
-    fn pack(self, _extras: &mut VecDeque<()>) -> Self {
-        self
+    fn pack(self, extras: &mut VecDeque<Self>) -> u16 {
+        let bytes = self.bytes;
+        extras.push_back(self);
+        bytes
     }
 
-    fn unpack(compact: Self, _extras: &mut VecDeque<()>) -> Self {
-        compact
+    fn unpack(_bytes: u16, extras: &mut VecDeque<Self>) -> Self {
+        extras.pop_front().expect("each packet under way is there")
     }
 
-    fn compact_bytes(compact: &Self) -> u32 {
-        u32::from(compact.bytes)
+    fn compact_bytes(bytes: &u16) -> u32 {
+        u32::from(*bytes)
     }
 
     fn bytes(&self) -> u32 {
         u32::from(self.bytes)
     }
-
-    fn travels(&mut self, _propagation: Nanos) {}
 
     fn flow(&self) -> u32 {
         self.flow

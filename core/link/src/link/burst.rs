@@ -1,31 +1,27 @@
 //! Bursts: equal packets that reach a drop-tail queue together share all but their times.
 
 use crate::Nanos;
-use crate::link::{Leaving, Link, Packet, Transit};
+use crate::link::{Link, Packet, Transit};
 use crate::server::Pace;
 
 impl<P: Packet> Link<P> {
     /// Offer `count` packets, at least one, one after another at `now`: `first` and those that `number` makes of it by their places. They
     /// have one size and no extra part.
     #[inline]
-    pub fn offer_burst(&mut self, count: u32, first: P, now: Nanos, number: impl Fn(&mut P::Compact, u32))
-    where
-        P::Compact: Copy,
-    {
+    pub fn offer_burst(
+        &mut self,
+        count: u32,
+        first: P::Compact,
+        now: Nanos,
+        number: impl Fn(&mut P::Compact, u32),
+    ) {
         debug_assert!(count > 0);
-        let bytes = first.bytes();
         let mut packet = first;
-        if let Some(pace) = self.accepts_burst(count, bytes, now) {
-            packet.travels(pace.delay);
-            let packet = packet.pack(&mut self.extras);
-            self.accept_burst(count, bytes, &pace, |place| {
-                let mut packet = packet;
-                number(&mut packet, place);
-                packet
-            });
+        if let Some(pace) = self.accepts_burst(count, P::compact_bytes(&packet), now) {
+            P::travels(&mut packet, pace.delay);
+            self.accept_burst(count, &pace, packet, number);
             return;
         }
-        let first = packet.pack(&mut self.extras);
         for place in 0..count {
             let mut packet = first;
             number(&mut packet, place);
@@ -38,7 +34,7 @@ impl<P: Packet> Link<P> {
     #[inline]
     fn accepts_burst(&mut self, count: u32, bytes: u32, now: Nanos) -> Option<Pace> {
         let has_room = |link: &Self| {
-            link.leaving.len() as u64 + u64::from(count) <= link.limit.packets
+            link.undeparted() + u64::from(count) <= link.limit.packets
                 && link.queued_bytes + u64::from(count) * u64::from(bytes) <= link.limit.bytes
         };
         if !self.is_plain {
@@ -57,21 +53,31 @@ impl<P: Packet> Link<P> {
     }
 
     #[inline(always)]
-    fn accept_burst(&mut self, count: u32, bytes: u32, pace: &Pace, packet: impl Fn(u32) -> P::Compact) {
+    fn accept_burst(
+        &mut self,
+        count: u32,
+        pace: &Pace,
+        packet: P::Compact,
+        number: impl Fn(&mut P::Compact, u32),
+    ) {
         let mut departures = pace.departures();
         // A path that gets shorter must not let a packet overtake the one before.
         let held_up = pace.departures().advance() <= self.last_end;
         let mut end = if held_up { self.last_arrival } else { 0 };
-        for place in 0..count {
-            let at = departures.advance();
-            end = end.max(at + pace.delay);
-            self.leaving.push_back(Leaving { at, bytes, sent: true });
-            self.transits.push_back(Transit { end, packet: packet(place) });
-        }
+        let was_empty = self.transits.is_empty();
+        self.transits.extend(count, Transit { end, departure: 0, packet }, |place| {
+            let departure = departures.advance();
+            end = end.max(departure + pace.delay);
+            let mut packet = packet;
+            number(&mut packet, place);
+            Transit { end, departure, packet }
+        });
         self.server.follow(&departures);
         (self.last_end, self.last_arrival) = (end, end);
         self.stats.offered += u64::from(count);
-        self.queued_bytes += u64::from(count) * u64::from(bytes);
-        self.note_first();
+        self.queued_bytes += u64::from(count) * u64::from(P::compact_bytes(&packet));
+        if was_empty {
+            self.note_first();
+        }
     }
 }

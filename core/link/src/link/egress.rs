@@ -28,7 +28,7 @@ impl<P: Packet> Link<P> {
         }
         let Some(egress) = &mut self.egress else { return Offer::Dropped };
         if let Managed::HeadDrop(queue) = &mut egress.discipline {
-            queue.beside(self.leaving.len() as u64, self.queued_bytes);
+            queue.beside(self.transits.end() - self.departed, self.queued_bytes);
         }
         let bytes = packet.bytes();
         let before = egress.discipline.packets();

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::Nanos;
-use crate::link::{Leaving, Link, Packet};
+use crate::link::{Link, Packet};
 use crate::queue::Discipline;
 
 /// A packet's departure from the transmitter, as a switch's in-band telemetry reports it.
@@ -23,6 +23,8 @@ pub struct Observer {
     departures: VecDeque<Departure>,
     sent_bytes: u64,
     last: Departure,
+    /// The numbers of packets that an outage discards before they leave.
+    pub(super) discarded: VecDeque<u64>,
 }
 
 impl<P: Packet> Link<P> {
@@ -55,7 +57,7 @@ impl<P: Packet> Link<P> {
     /// Record each departure up to `now` with the bytes that waited. Call it before the queue changes.
     #[inline]
     pub(super) fn observe_departures(&mut self, now: Nanos) {
-        if self.observer.is_some() && self.leaving.front().is_some_and(|first| first.at <= now) {
+        if self.observer.is_some() {
             self.record_departures(now);
         }
     }
@@ -64,11 +66,16 @@ impl<P: Packet> Link<P> {
     fn record_departures(&mut self, now: Nanos) {
         let waiting = self.waiting_bytes();
         let Some(observer) = &mut self.observer else { return };
-        let has_left = |packet: &&Leaving| packet.at <= now;
-        while let Some(&Leaving { at, bytes, sent }) = self.leaving.front().filter(has_left) {
-            self.queued_bytes -= u64::from(bytes);
-            self.leaving.pop_front();
-            observer.sent_bytes += if sent { u64::from(bytes) } else { 0 };
+        while let Some(transit) = self.transits.get(self.departed).filter(|transit| transit.departure <= now)
+        {
+            let (at, bytes) = (transit.departure, u64::from(P::compact_bytes(&transit.packet)));
+            self.queued_bytes -= bytes;
+            if observer.discarded.front() == Some(&self.departed) {
+                observer.discarded.pop_front();
+            } else {
+                observer.sent_bytes += bytes;
+            }
+            self.departed += 1;
             let queued_bytes = self.queued_bytes + waiting;
             observer.departures.push_back(Departure { at, queued_bytes, sent_bytes: observer.sent_bytes });
         }

@@ -68,9 +68,9 @@ impl Packet for Probe {
         self.bytes
     }
 
-    fn travels(&mut self, propagation: Nanos) {
-        self.propagation = propagation;
-        self.trips += 1;
+    fn travels(compact: &mut Self, propagation: Nanos) {
+        compact.propagation = propagation;
+        compact.trips += 1;
     }
 
     fn flow(&self) -> u32 {

@@ -37,7 +37,6 @@ impl Packet for Probe {
     fn bytes(&self) -> u32 {
         self.bytes
     }
-    fn travels(&mut self, _propagation: Nanos) {}
     fn flow(&self) -> u32 {
         self.flow
     }

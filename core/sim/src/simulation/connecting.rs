@@ -5,7 +5,6 @@ use leo_transport::{SYN_BYTES, timestamp_ms};
 
 use super::Simulation;
 use crate::packet::{Head, Kind, Packet};
-use crate::path::Next;
 
 const NANOS_PER_S: u128 = 1_000_000_000;
 
@@ -16,7 +15,9 @@ impl Simulation {
         let flow = &mut self.flows[index];
         if flow.handshake.as_mut().is_some_and(|handshake| handshake.take_syn(self.now)) {
             let path = flow.routes.path();
-            self.forward(Next::Link(self.paths.first(path)), opening(Kind::Syn, index, path, self.now, 0));
+            if let Some(first) = self.paths.next(path, false, 0) {
+                self.forward(first, opening(Kind::Syn, index, path, self.now, 0));
+            }
         }
     }
 

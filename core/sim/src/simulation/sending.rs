@@ -1,6 +1,6 @@
 //! Sending: what a flow may send now, and the links that it crosses.
 
-use leo_link::{Link, NEVER, Offer};
+use leo_link::{Link, NEVER, Nanos, Offer};
 use leo_transport::{HEADER_BYTES, PACKET_BYTES};
 
 use super::Simulation;
@@ -32,14 +32,14 @@ impl Simulation {
         let flow = &mut self.flows[index];
         while let Some(burst) = flow.sender.transmit_burst(now) {
             let path = flow.routes.path();
-            let link_index = self.paths.first(path) as usize;
+            let (link_index, goes_on) = self.paths.first(path);
             let link = &mut self.links[link_index];
             let idle = link.next_event() == NEVER;
             let (first, last) = (burst.seq, burst.count - 1);
-            let head = |bytes| Head {
-                timestamp: now,
-                sent_ms_low: flow.echo_ms as u16,
-                ..Head::new(Kind::Data, bytes, index, path)
+            let head = |bytes| {
+                let head = Head::new(Kind::Data, bytes, index, path);
+                let special = head.special.going_on(goes_on);
+                Head { timestamp: now, sent_ms_low: flow.echo_ms as u16, special, ..head }
             };
             let number = |head: &mut Head, place: u32| {
                 head.seq = first + u64::from(place);
@@ -48,7 +48,7 @@ impl Simulation {
             // Whether they are dropped is ignored: the sender detects a drop like any other loss. The last may be short.
             let last_bytes = flow.sender.payload_bytes(first + u64::from(last)) + HEADER_BYTES;
             if last_bytes == PACKET_BYTES {
-                link.offer_burst(burst.count, head(PACKET_BYTES).into(), now, number);
+                link.offer_burst(burst.count, head(PACKET_BYTES), now, number);
             } else {
                 let mut short = head(last_bytes);
                 number(&mut short, last);
@@ -72,14 +72,15 @@ impl Simulation {
         self.look_around(index);
         let flow = &mut self.flows[index];
         let path = flow.routes.path();
-        let link_index = self.paths.first(path) as usize;
+        let (link_index, goes_on) = self.paths.first(path);
         let link = &mut self.links[link_index];
         let echo = flow.echo_ms as u16;
         let idle = link.next_event() == NEVER;
         let send = |link: &mut Link<Packet>, seq, bytes: u32, ecn| {
             // As for a plain flow, the result is ignored.
             let head = Head::new(Kind::Data, bytes, index, path);
-            let packet = Head { ecn, seq, timestamp: self.now, sent_ms_low: echo, ..head }.into();
+            let special = head.special.going_on(goes_on);
+            let packet = Head { ecn, seq, special, timestamp: self.now, sent_ms_low: echo, ..head }.into();
             let _: Offer = link.offer(packet, self.now);
         };
         if let Some(datagrams) = &mut flow.datagrams {
@@ -107,29 +108,43 @@ impl Simulation {
 
     /// Send a packet to the next link.
     #[inline(never)]
-    pub(super) fn forward(&mut self, next: Next, packet: Packet) {
-        self.send_on(next, packet);
+    pub(super) fn forward(&mut self, next: Next, mut packet: Packet) {
+        let (link, at) = self.cross(next, &mut packet);
+        let target = &mut self.links[link];
+        let idle = target.next_event() == NEVER;
+        target.offer(packet, at);
+        if idle {
+            self.events.set_link(link, self.links[link].next_event());
+        }
     }
 
+    /// Send a packet without options to the next link.
     #[inline(always)]
-    pub(super) fn send_on(&mut self, next: Next, mut packet: Packet) {
-        let (link, at) = match next {
-            Next::Link(link) => (link as usize, self.now),
-            Next::LastTwo(first, last) => {
-                let at = self.links[first as usize].cross(&mut packet, self.now);
-                packet.hop += 1;
-                (last as usize, at)
-            }
-        };
+    pub(super) fn send_head(&mut self, next: Next, mut head: Head) {
+        let (link, at) = self.cross(next, &mut head);
         let target = &mut self.links[link];
         let idle = target.next_event() == NEVER;
         if target.only_delays() {
-            target.offer_delayed(packet, at);
+            target.offer_delayed(head, at);
         } else {
-            target.offer(packet, at);
+            target.offer(head.into(), at);
         }
         if idle {
             self.events.set_link(link, self.links[link].next_event());
+        }
+    }
+
+    /// Return the link to offer a packet to, and when, after it has crossed the link before if both are one step.
+    #[inline(always)]
+    fn cross(&mut self, next: Next, head: &mut Head) -> (usize, Nanos) {
+        head.special = head.special.going_on(matches!(next, Next::Link(_)));
+        match next {
+            Next::Link(link) | Next::Last(link) => (link as usize, self.now),
+            Next::LastTwo(first, last) => {
+                let at = self.links[first as usize].cross(head, self.now);
+                head.hop += 1;
+                (last as usize, at)
+            }
         }
     }
 }
