@@ -12,12 +12,14 @@ UNABLE = {"reroute", "leotcp-reroute", "converging-paths"}
 NO_KERNEL = {"l4s", "l4s-hotspot", "l4s-pair", "l4s-starlink", "leotcp-telemetry"}
 """No stock kernel has their scheme, Prague or LeoTCP."""
 VARIANTS = {
+    "converging-paths-soft",
     "disruption-leoem",
     "geo-loss",
     "geometry",
     "geometry-orbit",
     "geometry-pair",
     "handovers-leoem",
+    "latency-jump-leoem",
     "leo-orbit-flows-leoem",
     "leo-orbit-leoem",
     "leo-pair-leoem",

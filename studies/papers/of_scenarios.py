@@ -1,14 +1,13 @@
-"""Measures of a scenario itself: how often its path changes, how long its flows share a link."""
+"""Measures of a scenario itself: how often its path changes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 
 from leogym.configs.scenario import Scenario
-from leogym.results.metrics import Metric, sharing_groups
+from leogym.results.metrics import Metric
 from leogym.traces.path import cache
 
 
@@ -42,19 +41,6 @@ def _changes_per_min(scenario: Scenario, offset_s: float) -> float | None:
     return 60.0 * count / scenario.duration_s if traced else None
 
 
-def _shared_time(scenario: Scenario, _offset_s: float) -> float | None:
-    times_s = {0.0, scenario.duration_s, *(event.at_s for event in scenario.events)}
-    edges = sorted(time_s for time_s in times_s if time_s <= scenario.duration_s)
-    if len(scenario.flows) < 2:
-        return None
-    shared_s = sum(
-        end_s - begin_s
-        for begin_s, end_s in pairwise(edges)
-        if len(sharing_groups(scenario, (begin_s, end_s))) < len(scenario.flows)
-    )
-    return shared_s / scenario.duration_s
-
-
 OF_SCENARIOS: dict[str, OfScenario] = {
     measure.metric.name: measure
     for measure in (
@@ -68,18 +54,6 @@ OF_SCENARIOS: dict[str, OfScenario] = {
                 "Hard and soft handovers and unreachable spans of the path traces, a minute.",
             ),
             _changes_per_min,
-        ),
-        OfScenario(
-            Metric(
-                "shared_time",
-                "Time on shared links",
-                "%",
-                1,
-                "",
-                "Share of a run in which flows have a link in common.",
-                scale=100.0,
-            ),
-            _shared_time,
         ),
     )
 }

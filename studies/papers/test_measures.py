@@ -138,20 +138,6 @@ def test_what_is_in_flight_is_told_in_megabytes():
     assert value("in_flight_mb", run) == pytest.approx(1.448)
 
 
-def _scenario(events: list[Any]) -> scenario.Scenario:
-    links = {name: {"rate_mbps": 10, "delay_ms": 5} for name in ("a", "b")}
-    flows = [{"scheme": "cubic", "route": ["a"]}, {"scheme": "cubic", "route": ["b"]}]
-    data = {"duration_s": 10, "links": links, "flows": flows, "events": events}
-    return scenario.parse(data, "test")
-
-
-def test_flows_share_a_link_from_when_one_is_rerouted():
-    together = [{"at_s": 4, "reroute": {"flows": [1], "route": ["a"]}}]
-    shared = OF_SCENARIOS["shared_time"]
-    assert shared.of(_scenario(together), 0.0) == pytest.approx(0.6)
-    assert shared.of(_scenario([]), 0.0) == 0.0
-
-
 def test_changes_of_the_path_are_those_of_its_trace():
     flows = [{"scheme": "cubic", "route": ["a"]}]
     data = {"duration_s": 60, "links": {"a": {"trace": "sd-ny-isl", "rate_mbps": 10}}, "flows": flows}
@@ -161,4 +147,5 @@ def test_changes_of_the_path_are_those_of_its_trace():
         for event, time_ns in zip(trace.event, trace.time_ns, strict=True)
     )
     assert OF_SCENARIOS["changes_per_min"].of(scenario.parse(data, "test"), 100.0) == expected > 0
-    assert OF_SCENARIOS["changes_per_min"].of(_scenario([]), 0.0) is None
+    static = data | {"links": {"a": {"rate_mbps": 10, "delay_ms": 5}}}
+    assert OF_SCENARIOS["changes_per_min"].of(scenario.parse(static, "test"), 0.0) is None

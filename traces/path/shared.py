@@ -24,9 +24,14 @@ ANY_SCHEME = "$scheme"  # placeholder in scenarios for the schemes under evaluat
 
 _PACKET_BITS = 12_000
 
-_NAMED = {
+_SOFT = {"attach": "shortest", "route_s": 0.1, "min_elevation_deg": 40.0}
+"""The shortest route at every 100 ms, without hard handovers. The elevation decides how often paths meet."""
+
+_NAMED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "shared-ny-ldn-yyt": ("ny,ldn", "ny,yyt", {"attach": "shortest", "reattach_s": 15.0}),
     "shared-sd-lwc-ny": ("sd,ny", "lwc,ny", {}),
+    "shared-ny-ldn-yyt-soft": ("ny,ldn", "ny,yyt", {**_SOFT, "start_s": 300.0}),
+    "shared-sd-lwc-ny-soft": ("sd,ny", "lwc,ny", {**_SOFT, "start_s": 2100.0}),
 }
 """The pairs of LeoTCP's evaluation, whose scenarios are in configs/scenarios."""
 
