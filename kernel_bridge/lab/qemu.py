@@ -5,7 +5,6 @@ and idle time passes at once. Nothing asynchronous may reach the guest: devices 
 instruction (``ioeventfd=off``), and random numbers are seeded.
 """
 
-import contextlib
 import ctypes
 import itertools
 import json
@@ -80,7 +79,6 @@ class Guest:
         (folder / "progress").touch()
         command = ["setpriv", "--pdeathsig", "KILL", "--", *_command(image, folder, seed, job)]
         self._is_resumed = snapshot is not None
-        self._is_to_end = False
         if snapshot is not None:
             command += ["-incoming", f"exec:cat {snapshot}", "-monitor", "stdio"]
             command[command.index(ICOUNT)] += _TAKE_TURNS
@@ -126,11 +124,10 @@ class Guest:
         while "inmigrate" in self._ask("info status"):
             self._wait_a_little()
         self._ask("cont")
-        # Every guest timer needlessly wakes the main loop, QEMU's first thread. At this priority it runs only
-        # when the guest's thread waits for it.
-        os.sched_setscheduler(self.process.pid, os.SCHED_IDLE, os.sched_param(0))
-        if self._is_to_end:
-            self._let_end()
+        # Every guest timer needlessly wakes the main loop, QEMU's first thread. A batch thread does not
+        # interrupt the guest's when it wakes. A lower priority would starve it, and so the guest, on a busy
+        # core.
+        os.sched_setscheduler(self.process.pid, os.SCHED_BATCH, os.sched_param(0))
 
     def save(self, file: Path) -> None:
         """Wait until the guest stops itself, then save it to a file."""
@@ -154,16 +151,8 @@ class Guest:
 
     def kill(self) -> None:
         """End the guest without waiting; another thread may call this."""
-        self._is_to_end = True
         if self.process.poll() is None:
-            self._let_end()
             self.process.kill()
-
-    def _let_end(self) -> None:
-        # The main loop must run once more to end, but may have the lowest priority. An ordinary user may not
-        # raise it again: it ends all the same, on a busy core a little later.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.sched_setscheduler(self.process.pid, os.SCHED_OTHER, os.sched_param(0))
 
     def _ask(self, line: str) -> str:
         assert self.process.stdin is not None

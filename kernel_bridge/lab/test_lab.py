@@ -1,6 +1,5 @@
 """Boots, runs and faults of the lab. Each test runs a virtual machine for some seconds of a core."""
 
-import errno
 import hashlib
 import json
 import os
@@ -274,19 +273,6 @@ def test_a_guest_out_of_memory_says_so():
 def test_a_guest_that_hangs_is_ended_and_leaves_no_process():
     folder = _failed(r"not done after 6 s: .*serial\.log$", "/bin/sh", "-c", ENDLESS, wall_s=6.0)
     assert not [line for _, line in _processes() if folder.encode() in line]
-
-
-@needs_lab
-def test_an_ordinary_user_ends_a_guest_whose_priority_only_root_may_raise(monkeypatch):
-    change = os.sched_setscheduler
-
-    def as_user(pid, policy, parameter):
-        if policy != os.SCHED_IDLE:
-            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
-        change(pid, policy, parameter)
-
-    monkeypatch.setattr(os, "sched_setscheduler", as_user)
-    _failed("not done after 1 s", "/bin/sh", "-c", ENDLESS, wall_s=1.0)
 
 
 @needs_lab
