@@ -96,13 +96,16 @@ def _train(cell: "Cell", steps: int, folder: Path) -> None:
 def _run(arguments: Namespace) -> int:
     from studies.reference import records
     from studies.reference.cells import SEEDS, every_id, parts
-    from studies.reference.learners import ALGORITHMS
+    from studies.reference.learners import ALGORITHMS, import_modules
     from studies.reference.training import rows
 
-    seeds = [int(seed) for seed in arguments.seeds] or SEEDS
+    algorithms, seeds = arguments.algorithms or [*ALGORITHMS], [int(seed) for seed in arguments.seeds] or SEEDS
+    # Each cell has a process of its own, because a library may crash or hang; forked, because imports take
+    # seconds, which this process spends once.
     fork = multiprocessing.get_context("fork")
+    import_modules(algorithms)
     start, failed = time.monotonic(), list[str]()
-    for part in parts(arguments.algorithms or [*ALGORITHMS], arguments.ids or every_id(), seeds):
+    for part in parts(algorithms, arguments.ids or every_id(), seeds):
         cell, folder = part.cell, part.cell.folder(arguments.out)
         curve = rows(cell, folder)
         if max(records.reached(cell, records.read()), curve[-1]["point"] if curve else 0) >= part.steps:
@@ -110,7 +113,6 @@ def _run(arguments: Namespace) -> int:
         if time.monotonic() - start > arguments.minutes * 60:
             break
         print(f"{cell.algorithm} {cell.id} seed {cell.seed} to {part.steps:,} steps", flush=True)
-        # A process of its own, because a library may crash or hang; forked, because imports take seconds.
         training = fork.Process(target=_train, args=(cell, part.steps, folder))
         training.start()
         training.join(arguments.cell_minutes * 60)

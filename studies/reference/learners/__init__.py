@@ -1,7 +1,7 @@
 """The algorithms of the reference results, each behind the interface `Learner`."""
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -66,6 +66,14 @@ def make(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int
 def load(algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int, file: Path) -> Learner:
     """Return the learner that ``save`` wrote to ``file``."""
     return _class(algorithm).load(file, algorithm, of, hyperparameters, seed)
+
+
+def import_modules(algorithms: Iterable[str]) -> None:
+    """Import what the learners of ``algorithms`` need, so that processes forked later do not."""
+    for algorithm in algorithms:
+        _class(algorithm)
+    # PyTorch imports it with the first optimiser, in four seconds.
+    importlib.import_module("torch._dynamo")
 
 
 def _class(algorithm: str) -> Any:
