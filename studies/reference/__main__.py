@@ -36,6 +36,7 @@ def parser() -> OneLineParser:
     run.add_argument("--algorithms", type=_names, default=(), help="names, separated by commas; default: all")
     run.add_argument("--ids", type=_names, default=(), help="environments, separated by commas; default: all")
     run.add_argument("--seeds", type=_names, default=(), help="separated by commas; default: 1,2,3")
+    run.add_argument("--steps", type=int, help="train no cell further; default: to its last point")
     run.add_argument("--minutes", type=float, default=float("inf"), help="start no cell after this time")
     run.add_argument("--cell-minutes", type=float, default=120, help="stop a cell after this time (120)")
     run.add_argument("--out", type=Path, default=Path("runs/reference"))
@@ -44,7 +45,9 @@ def parser() -> OneLineParser:
         "tune", help="search hyperparameters with Optuna; print the trials, best first"
     )
     tune.add_argument("algorithm", help="ppo or sac")
+    tune.add_argument("--id", help="for its own entry; default: the entry of all environments")
     tune.add_argument("--trials", type=int, default=16)
+    tune.add_argument("--steps", type=int, default=50_000, help="of each training (50000)")
     tune.add_argument("--out", type=Path, default=Path("runs/reference-tuning"))
 
     collect = commands.add_parser("collect", help="add the cells of a folder to the study's table")
@@ -99,7 +102,10 @@ def _run(arguments: Namespace) -> int:
     from studies.reference.learners import ALGORITHMS, import_modules
     from studies.reference.training import rows
 
-    algorithms, seeds = arguments.algorithms or [*ALGORITHMS], [int(seed) for seed in arguments.seeds] or SEEDS
+    algorithms, seeds = (
+        arguments.algorithms or [*ALGORITHMS],
+        [int(seed) for seed in arguments.seeds] or SEEDS,
+    )
     # Each cell has a process of its own, because a library may crash or hang; forked, because imports take
     # seconds, which this process spends once.
     fork = multiprocessing.get_context("fork")
@@ -110,6 +116,8 @@ def _run(arguments: Namespace) -> int:
         curve = rows(cell, folder)
         if max(records.reached(cell, records.read()), curve[-1]["point"] if curve else 0) >= part.steps:
             continue
+        if arguments.steps is not None and part.steps > arguments.steps:
+            break
         if time.monotonic() - start > arguments.minutes * 60:
             break
         print(f"{cell.algorithm} {cell.id} seed {cell.seed} to {part.steps:,} steps", flush=True)
@@ -129,9 +137,10 @@ def _run(arguments: Namespace) -> int:
 def _tune(arguments: Namespace) -> int:
     from studies.reference import tuning
 
-    table = tuning.tune(arguments.algorithm, arguments.trials, arguments.out)
+    search = tuning.Search(arguments.algorithm, arguments.id)
+    table = search.run(arguments.trials, arguments.steps, arguments.out)
     tuning.TRIALS.mkdir(exist_ok=True)
-    table.write_csv(tuning.TRIALS / f"{arguments.algorithm}.csv")
+    table.write_csv(search.file)
     print(table)
     return 0
 

@@ -15,12 +15,12 @@ from studies.reference.learners.tasks import TASKS, task
 
 HYPERPARAMETERS = Path(__file__).parent / "hyperparameters"
 SEEDS = (1, 2, 3)
-POINTS = (10_000, 20_000, 30_000, 50_000, 75_000, 100_000, 150_000, 200_000)
+POINTS = (10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
 """Steps after which the policy is evaluated."""
-EARLY = 50_000
-"""The first of the points that tables show."""
-LONG_POINTS = (*POINTS, 300_000, 400_000, 600_000, 800_000, 1_000_000)
-"""The same for algorithms without a replay buffer."""
+SHOWN = (50_000, 200_000, 1_000_000)
+"""The points of the tables, which cells reach one after another."""
+MOST_REPLAY_STEPS = 200_000
+"""The last point of algorithms with a replay buffer."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class Cell:
     @property
     def points(self) -> tuple[int, ...]:
         """Steps after which the policy is evaluated."""
-        return LONG_POINTS if self.algorithm in ON_POLICY else POINTS
+        if self.algorithm in ON_POLICY:
+            return POINTS
+        return tuple(point for point in POINTS if point <= MOST_REPLAY_STEPS)
 
     def hyperparameters(self) -> dict[str, Any]:
         """Return the hyperparameters of the algorithm in this environment."""
@@ -80,10 +82,10 @@ class Part:
 def parts(algorithms: Sequence[str], ids: Sequence[str], seeds: Sequence[int]) -> Iterator[Part]:
     """Yield the parts of the table in the order in which they run.
 
-    All cells of a seed get 50,000 steps before the next seed begins, then all get 200,000, then a million. So
-    each unfinished table compares all algorithms and environments.
+    All cells of a seed get the first number of `SHOWN` before the next seed begins, then all get the second,
+    then the third. So each unfinished table compares all algorithms and environments.
     """
-    for steps in (EARLY, POINTS[-1], LONG_POINTS[-1]):
+    for steps in SHOWN:
         for seed in seeds:
             for algorithm in algorithms:
                 for name in ids:

@@ -1,32 +1,44 @@
-"""The study's generated files: the tables of README.md, a figure per environment, and the missing cells."""
+"""The study's generated text: README.md's answer and tables, and a figure per environment."""
 
+import math
+import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 
+from leogym.registration import PRESETS
 from leogym.results import baselines
-from studies.reference import records
 from studies.reference.anchors import ANCHORS
-from studies.reference.cells import SEEDS, Cell, every_id
-from studies.reference.learners import ALGORITHMS, LABELS, ON_POLICY
+from studies.reference.cells import SEEDS, SHOWN, Cell, every_id
+from studies.reference.learners import ALGORITHMS, LABELS
 
 PAGE = Path(__file__).parent / "README.md"
 FIGURES = Path(__file__).parent / "figures"
 BEGIN, END = "<!-- begin: written by `python -m studies.reference page` -->", "<!-- end -->"
-SHOWN = (50_000, 200_000, 1_000_000)
-"""The points of the tables."""
+_ANSWER = re.compile(r"\*\*Answer\.\*\* .*?(?=\n\n)", re.DOTALL)
+THRESHOLDS = {preset.id: preset.threshold for preset in PRESETS}
+JUDGED = ("ppo", "sac")
+"""Algorithms of which one should reach each threshold."""
 
 
 def write() -> None:
-    """Write the tables into README.md, and the figures."""
-    head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    text = "\n".join(generated(baselines.runs()))
-    PAGE.write_text(f"{head}{BEGIN}\n\n{text}\n{END}{tail}", encoding="utf-8")
+    """Write the answer and the tables into README.md, and the figures."""
+    table = baselines.runs()
+    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), table), encoding="utf-8")
     FIGURES.mkdir(exist_ok=True)
-    for name in learned_ids(baselines.runs()):
+    for name in learned_ids(table):
         baselines.plot(name).savefig(figure_file(name), dpi=110)
+
+
+def rewritten(text: str, table: pl.DataFrame) -> str:
+    """Return the page ``text`` with the answer and the tables of ``table``."""
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    paragraph = textwrap.fill(f"**Answer.** {' '.join(answer(table))}", 120, break_on_hyphens=False)
+    head = _ANSWER.sub(lambda _: paragraph, head)
+    return "\n".join([f"{head}{BEGIN}", "", *generated(table), f"{END}{tail}"])
 
 
 def figure_file(name: str) -> Path:
@@ -44,27 +56,99 @@ def generated(table: pl.DataFrame) -> Iterator[str]:
     """Yield the lines between the page's marks."""
     for point in SHOWN:
         yield from returns_table(table, point)
+    yield from thresholds_table(table)
     yield from times_table(table)
-    yield from missing(table)
     for name in learned_ids(table):
         yield f"![learning curves in {name}](figures/{figure_file(name).name})"
         yield ""
 
 
+def answer(table: pl.DataFrame) -> Iterator[str]:
+    """Yield the sentences of the page's answer."""
+    names, point = every_id(), SHOWN[0]
+    anchors = {name: [_mean(table, anchor, name, 0) for anchor in ("cubic", "orbit")] for name in names}
+    for algorithm in JUDGED:
+        returns = [(name, _mean(table, algorithm, name, point)) for name in names]
+        above = [sum(value > anchors[name][place] for name, value in returns) for place in range(2)]
+        yield (
+            f"After {point:,} steps, {LABELS[algorithm]} earns more than Cubic in {above[0]} of {len(names)} "
+            f"environments and more than Orbit in {above[1]}."
+        )
+    best = [max(ALGORITHMS, key=lambda algorithm: _mean(table, algorithm, name, point)) for name in names]
+    counts = sorted({LABELS[name]: best.count(name) for name in best}.items(), key=lambda item: -item[1])
+    yield f"The best algorithm is {', '.join(f'{label} ({count})' for label, count in counts)}."
+    far = [
+        f"`{name}`"
+        for name in THRESHOLDS
+        if not any(first_point(table, algorithm, name) for algorithm in JUDGED)
+    ]
+    labels = " or ".join(LABELS[algorithm] for algorithm in JUDGED)
+    yield (
+        f"{labels} reaches the threshold of {len(THRESHOLDS) - len(far)} of {len(THRESHOLDS)} ids"
+        + (f", and not of {', '.join(far)}." if far else ".")
+    )
+
+
+def first_point(table: pl.DataFrame, algorithm: str, name: str) -> int | None:
+    """Return the first point at which the mean over seeds reaches the threshold of id ``name``."""
+    for point in Cell(algorithm, name, SEEDS[0]).points:
+        if _mean(table, algorithm, name, point) >= THRESHOLDS[name]:
+            return point
+    return None
+
+
+def thresholds_table(table: pl.DataFrame) -> Iterator[str]:
+    """Yield the table of steps to the ids' thresholds."""
+    yield "### Steps to the threshold"
+    yield ""
+    yield "The first evaluation whose mean over seeds reaches `reward_threshold`; after > no evaluation does."
+    yield ""
+    yield f"| algorithm | {' | '.join(f'`{name}`' for name in THRESHOLDS)} |"
+    yield f"|---|{'---:|' * len(THRESHOLDS)}"
+    yield f"| *threshold* | {' | '.join(_number(value) for value in THRESHOLDS.values())} |"
+    for algorithm in ALGORITHMS:
+        cells = [_first(table, algorithm, name) for name in THRESHOLDS]
+        yield f"| {LABELS[algorithm]} | {' | '.join(cells)} |"
+    yield ""
+
+
+def _first(table: pl.DataFrame, algorithm: str, name: str) -> str:
+    """Return the steps to a threshold, with the number of seeds if there are fewer than `SEEDS`."""
+    point = first_point(table, algorithm, name)
+    if point is None:
+        points = [p for p in Cell(algorithm, name, SEEDS[0]).points if _of(table, algorithm, name, p)]
+        return f"> {points[-1]:,}" if points else "missing"
+    seeds = len(_of(table, algorithm, name, point))
+    return f"{point:,}" if seeds == len(SEEDS) else f"{point:,} ({_seeds(seeds)})"
+
+
 def returns_table(table: pl.DataFrame, point: int) -> Iterator[str]:
-    """Yield the table of returns after ``point`` steps: a row per algorithm, a column per environment."""
+    """Yield the table of returns after ``point`` steps: a row per algorithm, a column per environment.
+
+    After the first of `SHOWN` it has only algorithms with a result.
+    """
     names = every_id()
-    algorithms = [name for name in ALGORITHMS if point <= 200_000 or name in ON_POLICY]
+    returns = {
+        algorithm: [_of(table, algorithm, name, point) for name in names]
+        for algorithm in ALGORITHMS
+        if point in Cell(algorithm, names[0], SEEDS[0]).points
+    }
+    there = sum(len(values) for row in returns.values() for values in row)
+    if point > SHOWN[0]:
+        returns = {algorithm: row for algorithm, row in returns.items() if any(row)}
+        if not returns:
+            return
     yield f"### After {point:,} steps"
+    yield ""
+    yield f"{there} of {len(ALGORITHMS) * len(names) * len(SEEDS)} cells."
     yield ""
     yield f"| algorithm | {' | '.join(f'`{name}`' for name in names)} |"
     yield f"|---|{'---:|' * len(names)}"
     for anchor in ANCHORS:
-        cells = [_value(_of(table, anchor, name, 0)) for name in names]
+        cells = [_number(_mean(table, anchor, name, 0)) for name in names]
         yield f"| *{anchor}* | {' | '.join(cells)} |"
-    for algorithm in algorithms:
-        cells = [_value(_of(table, algorithm, name, point)) for name in names]
-        yield f"| {LABELS[algorithm]} | {' | '.join(cells)} |"
+    for algorithm, row in returns.items():
+        yield f"| {LABELS[algorithm]} | {' | '.join(map(_value, row))} |"
     yield ""
 
 
@@ -85,19 +169,6 @@ def times_table(table: pl.DataFrame) -> Iterator[str]:
     yield ""
 
 
-def missing(table: pl.DataFrame) -> Iterator[str]:
-    """Yield the paragraph on cells that have not reached their last point."""
-    cells = [Cell(algorithm, name, seed) for algorithm in ALGORITHMS for name in every_id() for seed in SEEDS]
-    reached = {cell: records.reached(cell, table) for cell in cells}
-    yield "### Missing cells"
-    yield ""
-    for point in SHOWN:
-        of_point = [cell for cell in cells if cell.points[-1] >= point]
-        done = sum(reached[cell] >= point for cell in of_point)
-        yield f"- {point:,} steps: {done} of {len(of_point)} cells are there"
-    yield ""
-
-
 def _of(table: pl.DataFrame, algorithm: str, name: str, point: int) -> list[float]:
     rows = table.filter(
         pl.col("algorithm") == algorithm, pl.col("id") == name, pl.col("point") == point
@@ -107,15 +178,26 @@ def _of(table: pl.DataFrame, algorithm: str, name: str, point: int) -> list[floa
     return rows["return_mean"].to_list()
 
 
+def _mean(table: pl.DataFrame, algorithm: str, name: str, point: int) -> float:
+    """Return the interquartile mean of a cell over its seeds, or minus infinity if there are none."""
+    values = _of(table, algorithm, name, point)
+    return baselines.interquartile_mean(values) if values else -math.inf
+
+
 def _value(values: list[float]) -> str:
-    """Return the interquartile mean with its interval and number of seeds, or "missing"."""
+    """Return the interquartile mean, its interval, and the number of seeds if some are missing."""
     if not values:
         return "missing"
-    mean = baselines.interquartile_mean(values)
+    mean = _number(baselines.interquartile_mean(values))
     low, high = baselines.interval(values)
-    if low is None or high is None:
-        return _number(mean)
-    return f"{_number(mean)} ({_number(low)} to {_number(high)}; {len(values)} seeds)"
+    notes = [] if low is None or high is None else [f"{_number(low)} to {_number(high)}"]
+    if len(values) < len(SEEDS):
+        notes.append(_seeds(len(values)))
+    return f"{mean} ({'; '.join(notes)})"
+
+
+def _seeds(count: int) -> str:
+    return f"{count} seed{'s' * (count > 1)}"
 
 
 def _number(value: float) -> str:

@@ -16,7 +16,6 @@ ALGORITHMS = {
     "single_file_sac": "single_file_sac.SacLearner",
     "tqc": "stable_baselines3.Sb3Learner",
     "rllib_ppo": "rllib.RllibLearner",
-    "rllib_appo": "rllib.RllibLearner",
     "recurrent_ppo": "stable_baselines3.Sb3Learner",
 }
 """The algorithms in the order in which the table is made, and the class in `learners` of each."""
@@ -30,12 +29,11 @@ LABELS = {
     "single_file_ppo": "PPO (one file, as CleanRL)",
     "single_file_sac": "SAC (one file, as CleanRL)",
     "rllib_ppo": "PPO (RLlib)",
-    "rllib_appo": "APPO (RLlib)",
     "cma_es": "CMA-ES, separable",
 }
 """The algorithms as tables and figures name them."""
 
-ON_POLICY = ("ppo", "recurrent_ppo", "single_file_ppo", "rllib_ppo", "rllib_appo", "cma_es")
+ON_POLICY = ("ppo", "recurrent_ppo", "single_file_ppo", "rllib_ppo", "cma_es")
 """Algorithms without a replay buffer, which also have results at a million steps."""
 
 

@@ -1,4 +1,4 @@
-"""PPO and APPO of RLlib, which sample and learn in this process.
+"""PPO of RLlib, which samples and learns in this process.
 
 A checkpoint has weights and optimisers; a training that continues from it begins new episodes.
 """
@@ -14,7 +14,6 @@ import leosim
 import numpy as np
 import ray
 from numpy.typing import NDArray
-from ray.rllib.algorithms.appo import APPOConfig
 from ray.rllib.algorithms.ppo import PPOConfig
 
 from leogym.agents.export import save_policy
@@ -22,11 +21,9 @@ from leogym.envs.rllib import MultiFlowEnv
 from leogym.envs.seeding import mixed
 from studies.reference.learners.tasks import Policy, Task
 
-CONFIGS = {"rllib_ppo": PPOConfig, "rllib_appo": APPOConfig}
-
 
 class RllibLearner:
-    """An algorithm of RLlib."""
+    """The algorithm and its checkpoints."""
 
     def __init__(
         self, algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int, steps: int = 0
@@ -34,7 +31,7 @@ class RllibLearner:
         _start()
         arguments = dict(hyperparameters)
         num_envs = arguments.pop("n_envs", 1)
-        config: Any = CONFIGS[algorithm]().env_runners(num_env_runners=0).debugging(log_level="ERROR")
+        config: Any = PPOConfig().env_runners(num_env_runners=0).debugging(log_level="ERROR")
         if of.flows > 1:
             config.environment(MultiFlowEnv, env_config=of.arguments)
             config.multi_agent(policies={"flow"}, policy_mapping_fn=_only_module)
