@@ -31,10 +31,12 @@ impl EventQueue {
         if flow_time < link_time { (flow_time, Source::Flow(flow)) } else { (link_time, Source::Link(link)) }
     }
 
+    #[inline(always)]
     pub fn set_link(&mut self, link: usize, time: Nanos) {
         self.links.set(link, time);
     }
 
+    #[inline(always)]
     pub fn set_flow(&mut self, flow: usize, time: Nanos) {
         self.flows.set(flow, time);
     }
@@ -42,77 +44,89 @@ impl EventQueue {
     /// Set a flow's pending time if `time` is earlier. A later time can wait until the earlier event runs.
     #[inline]
     pub fn set_flow_earlier(&mut self, flow: usize, time: Nanos) {
-        if time < self.flows.times[flow] {
-            self.flows.set(flow, time);
+        if time < self.flows.time(flow) {
+            self.set_flow(flow, time);
         }
     }
+}
+
+/// A pending time and its source in one number, which compares as they do.
+type Pending = u128;
+
+const fn pending(time: Nanos, source: usize) -> Pending {
+    (time as u128) << 32 | source as u128
+}
+
+const fn time_of(pending: Pending) -> Nanos {
+    (pending >> 32) as Nanos
 }
 
 /// Pending times by source. On ties, the lower index comes first.
 #[derive(Clone, Debug)]
 struct Tree {
-    /// Pending time of each source, padded to a power of two.
-    times: Box<[Nanos]>,
-    /// `winners[1]` is the source with the earliest time; node i has the children 2i and 2i + 1.
-    winners: Box<[u32]>,
-    /// The source with the earliest time, and that time: every event reads them.
+    /// The earliest: every event reads it.
     first: (Nanos, usize),
+    /// The times of at most two sources.
+    two: [Nanos; 2],
+    /// With more, pair k holds the nodes 2k and 2k + 1, the children of node k. The last half of the nodes are the sources,
+    /// padded to a power of two. Each other node is the earlier of its children; node 1 is the earliest of all.
+    pairs: Box<[[Pending; 2]]>,
 }
 
 impl Tree {
     fn new(sources: usize) -> Self {
-        let leaves = sources.next_power_of_two().max(2);
-        let mut winners = vec![0; leaves];
-        for node in (1..leaves).rev() {
-            let child = 2 * node;
-            winners[node] = if child >= leaves { (child - leaves) as u32 } else { winners[child] };
+        let leaves = if sources > 2 { sources.next_power_of_two() } else { 0 };
+        let mut pairs = vec![[0; 2]; leaves].into_boxed_slice();
+        for source in 0..leaves {
+            let node = leaves + source;
+            pairs[node / 2][node % 2] = pending(NEVER, source);
         }
-        Self { times: vec![NEVER; leaves].into(), winners: winners.into(), first: (NEVER, 0) }
+        for node in (1..leaves).rev() {
+            pairs[node / 2][node % 2] = pairs[node][0];
+        }
+        Self { first: (NEVER, 0), two: [NEVER; 2], pairs }
     }
 
-    #[inline]
+    #[inline(always)]
     const fn first(&self) -> (Nanos, usize) {
         self.first
     }
 
+    #[inline]
+    fn time(&self, source: usize) -> Nanos {
+        let node = self.pairs.len() + source;
+        self.pairs.get(node / 2).map_or(self.two[source & 1], |pair| time_of(pair[node % 2]))
+    }
+
     #[inline(always)]
     fn set(&mut self, source: usize, time: Nanos) {
-        if let [first, second] = &mut *self.times {
-            *(if source == 0 { &mut *first } else { &mut *second }) = time;
-            self.first = if *second < *first { (*second, 1) } else { (*first, 0) };
+        if !self.pairs.is_empty() {
+            self.set_among_many(source, time);
             return;
         }
-        self.set_among_many(source, time);
+        self.two[source & 1] = time;
+        self.first = if self.two[1] < self.two[0] { (self.two[1], 1) } else { (self.two[0], 0) };
     }
 
     #[inline(never)]
     fn set_among_many(&mut self, source: usize, time: Nanos) {
-        self.times[source] = time;
-        let leaves = self.times.len();
-        let mut winner = self.earlier(source, source ^ 1);
-        let mut node = (source + leaves) >> 1;
+        let mut node = self.pairs.len() + source;
+        self.pairs[node / 2][node % 2] = pending(time, source);
         loop {
-            // If another source won here before and still wins, the nodes above stay as they are.
-            let settled = winner != source && self.winners[node] as usize == winner;
-            self.winners[node] = winner as u32;
-            if settled {
+            node /= 2;
+            let [low, high] = self.pairs[node];
+            let winner = low.min(high);
+            let parent = &mut self.pairs[node / 2][node % 2];
+            // If the winner stays as it was, so do the nodes above.
+            if *parent == winner {
                 return;
             }
+            *parent = winner;
             if node == 1 {
-                self.first = (self.times[winner], winner);
+                self.first = (time_of(winner), winner as u32 as usize);
                 return;
             }
-            winner = self.earlier(winner, self.winners[node ^ 1] as usize);
-            node >>= 1;
         }
-    }
-
-    /// Return the source with the earlier time. Branch-free, because the branch would be unpredictable.
-    #[inline]
-    fn earlier(&self, first: usize, second: usize) -> usize {
-        let (low, high) = (first.min(second), first.max(second));
-        let takes_high = usize::from(self.times[high] < self.times[low]).wrapping_neg();
-        low ^ ((low ^ high) & takes_high)
     }
 }
 

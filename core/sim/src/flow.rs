@@ -367,6 +367,13 @@ impl Flow {
         }
     }
 
+    /// Return whether its event at `now` does nothing: the timer that it was for was moved back, and the window is full, as it was
+    /// after the last call that sent packets.
+    #[inline]
+    pub fn wakes_in_vain(&self, now: Nanos) -> bool {
+        self.runs_plainly && self.sender.is_full() && self.next_event() > now
+    }
+
     /// Record the telemetry header of packet `seq`, which finds `queued_bytes` at its first link. Return the header's bytes.
     #[inline(never)]
     pub fn begin_header(&mut self, seq: u64, now: Nanos, queued_bytes: u64) -> u32 {

@@ -186,7 +186,12 @@ impl Simulation {
                     };
                     self.events.set_link(link, next);
                 }
-                Source::Flow(flow) => self.run_flow(flow),
+                Source::Flow(flow) => {
+                    if !self.flows[flow].wakes_in_vain(time) {
+                        self.run_flow(flow);
+                    }
+                    self.events.set_flow(flow, self.flows[flow].next_event());
+                }
             }
         }
     }
@@ -432,6 +437,5 @@ impl Simulation {
             Phase::Connecting => self.connect(index),
             Phase::Waiting | Phase::Stopped => {}
         }
-        self.events.set_flow(index, self.flows[index].next_event());
     }
 }

@@ -21,6 +21,11 @@ impl Sender {
         self.board.in_flight()
     }
 
+    /// Whether the window allows nothing more, and no probe is due.
+    pub fn is_full(&self) -> bool {
+        self.board.in_flight() >= self.window() && !self.probe_due
+    }
+
     /// Whether all of a transfer is acknowledged.
     pub const fn is_finished(&self) -> bool {
         self.board.una() >= self.supply.end()
