@@ -82,15 +82,17 @@ pub enum EcnMode {
     Accurate,
 }
 
-/// What decides what may leave now: each field is what [`CongestionControl`]'s method of that name returns.
-#[derive(Clone, Copy, Debug)]
+/// What a sender reads of a scheme: each field is what [`CongestionControl`]'s method of that name returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the methods have docs")]
-pub struct Limits {
+pub struct Decisions {
     pub window: u32,
     pub slow_start_threshold: u32,
     pub pacing_rate: Option<u64>,
+    pub next_timer: Nanos,
     pub paces_single_packets: bool,
     pub paces_short_bursts: bool,
+    pub holds_back: bool,
 }
 
 /// A congestion control scheme.
@@ -143,22 +145,18 @@ pub trait CongestionControl {
     fn path_changed_at(&self, _now: Nanos) -> Option<Nanos> {
         None
     }
-    /// All that decides what may leave now, in one call.
+    /// All that a sender reads, in one call.
     #[inline(always)]
-    fn limits(&self) -> Limits {
-        Limits {
+    fn decisions(&self) -> Decisions {
+        Decisions {
             window: self.window(),
             slow_start_threshold: self.slow_start_threshold(),
             pacing_rate: self.pacing_rate(),
+            next_timer: self.next_timer(),
             paces_single_packets: self.paces_single_packets(),
             paces_short_bursts: self.paces_short_bursts(),
+            holds_back: self.holds_back(),
         }
-    }
-
-    /// [`next_timer`](Self::next_timer) and [`holds_back`](Self::holds_back), in one call.
-    #[inline(always)]
-    fn after_ack(&self) -> (Nanos, bool) {
-        (self.next_timer(), self.holds_back())
     }
 
     /// The window in packets, at least 1.

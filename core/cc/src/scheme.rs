@@ -2,58 +2,80 @@
 
 use crate::schemes::{Kind, TABLE, each};
 use crate::{
-    Ack, AtSending, Congestion, CongestionControl, Context, EcnMode, External, Header, Held, Hop, Limits,
+    Ack, AtSending, Congestion, CongestionControl, Context, Decisions, EcnMode, External, Header, Held, Hop,
     Nanos,
 };
 
-/// A congestion control scheme.
+/// A congestion control scheme, and what it has decided: senders read this more often than it changes.
 #[derive(Clone, Debug)]
-pub struct Scheme(pub(crate) Kind);
+pub struct Scheme {
+    decisions: Decisions,
+    kind: Kind,
+}
 
 impl Scheme {
+    pub(crate) fn of(kind: Kind) -> Self {
+        Self { decisions: each!(&kind, scheme => scheme.decisions()), kind }
+    }
+
     /// Return the classic scheme called `name`, with its usual parameters.
     pub fn by_name(name: &str, context: &Context) -> Option<Self> {
         TABLE.iter().find(|row| row.name == name).map(|row| (row.new)(context))
     }
 
     /// Wrap a window that an agent steers.
-    pub const fn external(external: External) -> Self {
-        Self(Kind::External(external))
+    pub fn external(external: External) -> Self {
+        Self::of(Kind::External(external))
     }
 
-    /// Put the scheme in an agent's place, to be commanded through [`Scheme::held_mut`].
+    /// Put the scheme in an agent's place, to be commanded through [`Scheme::change_held`].
     #[must_use]
     pub fn held(self) -> Self {
-        Self(Kind::Held(Held::new(self)))
+        Self::of(Kind::Held(Held::new(self)))
     }
 
     /// Return the scheme if it is in an agent's place.
-    pub fn held_mut(&mut self) -> Option<&mut Held> {
-        match &mut self.0 {
+    pub const fn as_held(&self) -> Option<&Held> {
+        match &self.kind {
             Kind::Held(held) => Some(held),
             _ => None,
         }
     }
 
-    /// Return the window that an agent steers, if this is one.
-    pub fn external_mut(&mut self) -> Option<&mut External> {
-        match &mut self.0 {
-            Kind::External(external) => Some(external),
-            _ => None,
+    /// Change the scheme if it is in an agent's place.
+    pub fn change_held(&mut self, change: impl FnOnce(&mut Held)) {
+        if let Kind::Held(held) = &mut self.kind {
+            change(held);
+            self.decisions = held.decisions();
+        }
+    }
+
+    /// Change the window that an agent steers, if this is one.
+    pub fn change_external(&mut self, change: impl FnOnce(&mut External)) {
+        if let Kind::External(external) = &mut self.kind {
+            change(external);
+            self.decisions = external.decisions();
         }
     }
 }
 
 /// Forward methods of [`CongestionControl`] to the scheme inside.
 macro_rules! dispatch {
-    ($($method:ident($($name:ident: $type:ty),*)),*; $($getter:ident -> $value:ty),*) => {
+    ($($method:ident($($name:ident: $type:ty),*)),*; $($getter:ident -> $value:ty),*; $($decision:ident -> $decided:ty),*) => {
         $(#[inline]
         fn $method(&mut self, $($name: $type),*) {
-            each!(&mut self.0, scheme => scheme.$method($($name),*));
+            each!(&mut self.kind, scheme => {
+                scheme.$method($($name),*);
+                self.decisions = scheme.decisions();
+            });
         })*
         $(#[inline]
         fn $getter(&self) -> $value {
-            each!(&self.0, scheme => scheme.$getter())
+            each!(&self.kind, scheme => scheme.$getter())
+        })*
+        $(#[inline(always)]
+        fn $decision(&self) -> $decided {
+            self.decisions.$decision
         })*
     };
 }
@@ -64,33 +86,17 @@ impl CongestionControl for Scheme {
         on_packet_lost(now: Nanos, packet: &AtSending), on_congestion(kind: Congestion, now: Nanos),
         on_timeout(in_flight: u32), on_unused_window(window: u32, threshold: u32), on_undo(now: Nanos),
         on_telemetry(now: Nanos, hops: &[Hop]), on_recovered(now: Nanos), on_timer(now: Nanos);
-        header -> Option<Header>, next_timer -> Nanos, holds_back -> bool, window -> u32,
-        paces_single_packets -> bool, paces_short_bursts -> bool, wants_rate_reduction -> bool,
-        is_scalable -> bool
+        header -> Option<Header>, wants_rate_reduction -> bool, is_scalable -> bool;
+        window -> u32, slow_start_threshold -> u32, pacing_rate -> Option<u64>, next_timer -> Nanos,
+        paces_single_packets -> bool, paces_short_bursts -> bool, holds_back -> bool
     }
 
     fn path_changed_at(&self, now: Nanos) -> Option<Nanos> {
-        each!(&self.0, scheme => scheme.path_changed_at(now))
-    }
-
-    // These are read for each ACK: a call costs 14 instructions.
-    #[inline(always)]
-    fn limits(&self) -> Limits {
-        each!(&self.0, scheme => scheme.limits())
+        each!(&self.kind, scheme => scheme.path_changed_at(now))
     }
 
     #[inline(always)]
-    fn after_ack(&self) -> (Nanos, bool) {
-        each!(&self.0, scheme => scheme.after_ack())
-    }
-
-    #[inline(always)]
-    fn pacing_rate(&self) -> Option<u64> {
-        each!(&self.0, scheme => scheme.pacing_rate())
-    }
-
-    #[inline(always)]
-    fn slow_start_threshold(&self) -> u32 {
-        each!(&self.0, scheme => scheme.slow_start_threshold())
+    fn decisions(&self) -> Decisions {
+        self.decisions
     }
 }

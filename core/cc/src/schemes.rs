@@ -85,7 +85,7 @@ macro_rules! schemes {
             hears: [$(Announcement::$announcement)?].first().copied(),
             new: |context| {
                 let new: fn(&Context) -> _ = $new;
-                Scheme(Kind::$variant(new(context).into()))
+                Scheme::of(Kind::$variant(new(context).into()))
             },
         },)+)+];
 

@@ -72,9 +72,8 @@ pub fn act(simulation: &mut Simulation, index: usize, action: &[f32]) {
     match agent.state.decide(action, &report) {
         Decision::Steer(steered) => return command(simulation, index, steered),
         Decision::FallBack => {
-            if let Some(external) = flow.sender.scheme_mut().external_mut() {
-                external.fall_back(report.time_ns, u64::from(report.srtt_us) * 1_000);
-            }
+            let srtt = u64::from(report.srtt_us) * 1_000;
+            flow.sender.scheme_mut().change_external(|external| external.fall_back(report.time_ns, srtt));
         }
     }
     simulation.pump(index);
@@ -82,9 +81,8 @@ pub fn act(simulation: &mut Simulation, index: usize, action: &[f32]) {
 
 /// Give a steered flow its window and rate and send what they allow.
 pub fn command(simulation: &mut Simulation, index: usize, command: Command) {
-    if let Some(external) = simulation.flow_mut(index).sender.scheme_mut().external_mut() {
-        external.command(command.cwnd_packets, command.pacing_bytes_per_s);
-    }
+    let scheme = simulation.flow_mut(index).sender.scheme_mut();
+    scheme.change_external(|external| external.command(command.cwnd_packets, command.pacing_bytes_per_s));
     simulation.pump(index);
 }
 
@@ -93,10 +91,11 @@ pub fn follow(simulation: &mut Simulation, index: usize) {
     let flow = simulation.flow_mut(index);
     let Some(agent) = flow.agent.as_ref().filter(|agent| agent.state.is_due()) else { return };
     let report = agent.history.report;
-    let Some(held) = flow.sender.scheme_mut().held_mut() else { return };
+    let Some(held) = flow.sender.scheme().as_held() else { return };
     // An action multiplies the window by 1/4 to 4.
     let wanted = held.wanted().clamp(report.cwnd.div_ceil(4), report.cwnd.saturating_mul(4));
     let window = wanted.clamp(MIN_CWND_PACKETS, MAX_CWND_PACKETS);
-    held.command(window, window_rate_bytes_per_s(report.mss, window, report.packets_out, report.srtt_us));
+    let rate = window_rate_bytes_per_s(report.mss, window, report.packets_out, report.srtt_us);
+    flow.sender.scheme_mut().change_held(|held| held.command(window, rate));
     simulation.pump(index);
 }

@@ -322,13 +322,13 @@ impl Flow {
 
     /// Steer the flow by actions of `spec`, and fall back beyond `known_ranges`.
     pub fn attach(&mut self, spec: AgentSpec, known_ranges: Option<KnownRanges>) {
-        if let Some(external) = self.sender.scheme_mut().external_mut() {
+        self.sender.scheme_mut().change_external(|external| {
             if spec.action.is_over_cubic() {
                 *external = External::new().over_cubic();
             } else if spec.action.sets_rate() {
                 *external = External::new().pacing_single_packets();
             }
-        }
+        });
         self.observe_with(spec, known_ranges);
     }
 

@@ -224,10 +224,9 @@ impl Simulation {
             self.answer(arrival.flow, ack, arrival.propagation);
         } else {
             self.acknowledge(&arrival, SackBlocks::default(), false);
-            self.complete_if_finished(arrival.flow);
-            self.send_allowed(arrival.flow);
             // Only the sender's timers have changed.
-            self.events.set_flow_earlier(arrival.flow, self.flows[arrival.flow].sender.next_timer());
+            let timer = self.send_allowed(arrival.flow);
+            self.events.set_flow_earlier(arrival.flow, timer);
         }
     }
 
@@ -314,7 +313,8 @@ impl Simulation {
                     // This packet waits for a delayed ACK; the ACK that leaves now answers earlier packets.
                     std::mem::swap(&mut propagation, &mut flow.delayed_propagation);
                 }
-                self.send_ack(index, &ack, propagation);
+                let (path, plain) = (flow.routes.path(), flow.plain);
+                self.send_ack((index, path, plain), &ack, propagation);
             }
             None => {
                 flow.delayed_propagation = propagation;
@@ -333,7 +333,6 @@ impl Simulation {
         if !flow.plain {
             flow.open_window(packet, self.now);
         }
-        self.complete_if_finished(index);
         self.pump(index);
     }
 
@@ -347,11 +346,6 @@ impl Simulation {
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
             flow.record_rtt(rtt, propagation);
         }
-    }
-
-    #[inline]
-    fn complete_if_finished(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
         if flow.sender.is_finished() {
             flow.complete(self.now);
             self.note_change(index);
@@ -361,13 +355,13 @@ impl Simulation {
     /// Send an ACK that a timer releases.
     #[inline(never)]
     fn send_waiting_ack(&mut self, index: usize, ack: &AckToSend, propagation: Nanos) {
-        self.send_ack(index, ack, propagation);
+        let flow = &self.flows[index];
+        self.send_ack((index, flow.routes.path(), flow.plain), ack, propagation);
     }
 
+    /// Send an ACK of a flow on its `path`.
     #[inline(always)]
-    fn send_ack(&mut self, index: usize, ack: &AckToSend, propagation: Nanos) {
-        let flow = &mut self.flows[index];
-        let path = flow.routes.path();
+    fn send_ack(&mut self, (index, path, plain): (usize, u32, bool), ack: &AckToSend, propagation: Nanos) {
         let head = Head {
             seq: ack.cumulative,
             timestamp: ack.echo,
@@ -375,15 +369,15 @@ impl Simulation {
             propagation,
             ..Head::new(Kind::Ack, ACK_BYTES, index, path)
         };
-        if flow.plain && ack.sacks.says_nothing() {
+        if plain && ack.sacks.says_nothing() {
             if let Some(first) = self.paths.next(path, true, 0) {
                 self.send_head(first, head);
             }
             return;
         }
         let mut packet = Packet { sacks: ack.sacks, ..head.into() };
-        if !flow.plain {
-            flow.give_ack(&mut packet, ack.marked);
+        if !plain {
+            self.flows[index].give_ack(&mut packet, ack.marked);
         }
         self.send_back(packet);
     }

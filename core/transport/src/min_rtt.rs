@@ -5,7 +5,7 @@ use crate::Nanos;
 /// Linux's default of net.ipv4.tcp_min_rtt_wlen.
 const WINDOW: Nanos = 300_000_000_000;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sample {
     at: Nanos,
     rtt: Nanos,
@@ -16,11 +16,13 @@ struct Sample {
 #[derive(Clone, Debug)]
 pub struct MinRtt {
     best: [Sample; 3],
+    /// Until then, a sample above all of these changes nothing.
+    settled_until: Nanos,
 }
 
 impl MinRtt {
     pub const fn new() -> Self {
-        Self { best: [Sample { at: 0, rtt: Nanos::MAX }; 3] }
+        Self { best: [Sample { at: 0, rtt: Nanos::MAX }; 3], settled_until: 0 }
     }
 
     /// Return the minimum, or `Nanos::MAX` before the first sample.
@@ -28,9 +30,29 @@ impl MinRtt {
         self.best[0].rtt
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn update(&mut self, now: Nanos, rtt: Nanos) {
-        let sample = Sample { at: now, rtt };
+        if rtt <= self.best[2].rtt || now > self.settled_until {
+            self.take(Sample { at: now, rtt });
+        }
+    }
+
+    #[inline(never)]
+    fn take(&mut self, sample: Sample) {
+        self.replace(sample);
+        let [first, second, third] = self.best;
+        self.settled_until = first.at
+            + if second.at == first.at {
+                WINDOW / 4
+            } else if third.at == second.at {
+                WINDOW / 2
+            } else {
+                WINDOW
+            };
+    }
+
+    fn replace(&mut self, sample: Sample) {
+        let Sample { at: now, rtt } = sample;
         // The sample is the new minimum, or all others have left the window.
         if rtt <= self.best[0].rtt || now - self.best[2].at > WINDOW {
             self.best = [sample; 3];
@@ -45,7 +67,6 @@ impl MinRtt {
     }
 
     /// Drop samples that have left the window, and give its later parts their own minimum.
-    #[inline]
     fn age(&mut self, sample: Sample) {
         let [first, second, third] = self.best;
         let age = sample.at - first.at;
@@ -87,6 +108,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn it_skips_only_samples_that_change_nothing(
+            samples in prop::collection::vec((0_u64..120, 1_u64..20), 1..100),
+        ) {
+            let (mut min, mut every, mut now) = (MinRtt::new(), MinRtt::new(), 0);
+            for (wait, rtt) in samples {
+                now += wait * SECOND;
+                min.update(now, rtt);
+                every.replace(Sample { at: now, rtt });
+                prop_assert_eq!(min.best, every.best);
+            }
+        }
+
         #[test]
         fn it_is_never_above_the_latest_sample_nor_below_all_of_the_window(
             samples in prop::collection::vec((1_u64..200, 1_u64..1_000), 1..60),

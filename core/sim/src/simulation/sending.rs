@@ -15,19 +15,20 @@ impl Simulation {
         self.events.set_flow_earlier(index, self.flows[index].next_event());
     }
 
-    /// Send the packets that the flow may send now.
+    /// Send the packets that the flow may send now. Return when its sender's next timer is due.
     #[inline(never)]
-    pub(super) fn send_allowed(&mut self, index: usize) {
+    pub(super) fn send_allowed(&mut self, index: usize) -> Nanos {
         if self.flows[index].plain {
-            self.send_plain(index);
+            self.send_plain(index)
         } else {
             self.send_any(index);
+            self.flows[index].sender.next_timer()
         }
     }
 
     /// Send what a plain flow may send now, burst by burst.
     #[inline(always)]
-    fn send_plain(&mut self, index: usize) {
+    fn send_plain(&mut self, index: usize) -> Nanos {
         let now = self.now;
         let flow = &mut self.flows[index];
         while let Some(burst) = flow.sender.transmit_burst(now) {
@@ -64,6 +65,7 @@ impl Simulation {
             }
         }
         debug_assert!(flow.sender.is_watched(now), "no timer covers the flight: {flow:?}");
+        flow.sender.next_timer()
     }
 
     /// Send what any flow may send now, packet by packet.

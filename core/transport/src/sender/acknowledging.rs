@@ -255,9 +255,8 @@ impl Sender {
             was_repairing: facts.was_repairing,
             was_disordered: facts.was_disordered,
         });
-        let (deadline, holds_back) = self.scheme.after_ack();
-        self.scheme_deadline = deadline;
-        if holds_back {
+        self.scheme_deadline = self.scheme.next_timer();
+        if self.scheme.holds_back() {
             self.delivery.on_run_dry(facts.in_flight);
         }
         if self.counts_intervals {

@@ -62,7 +62,7 @@ impl Sender {
     /// Return the size of the burst that may go out now, if any: one unit of segmentation offload.
     #[inline(always)]
     fn begin_burst(&mut self, now: Nanos, repair: Option<u64>) -> Option<u32> {
-        let limits = self.scheme.limits();
+        let limits = self.scheme.decisions();
         let (window, in_flight) = (self.window_within(limits.window), self.board.in_flight());
         if in_flight >= window {
             self.note_usage(true);

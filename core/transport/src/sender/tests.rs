@@ -33,7 +33,7 @@ fn a_sender_that_its_pacing_holds_back_is_not() {
     assert!((47..=50).contains(&sent), "{sent}");
     assert!(!sender.is_window_limited());
     // Now the window limits it.
-    sender.scheme_mut().external_mut().expect("it is external").command(40, 1_448_000);
+    sender.scheme_mut().change_external(|external| external.command(40, 1_448_000));
     assert_eq!(send_all(&mut sender, 60 * MS), 0);
     assert!(sender.is_window_limited());
 }

@@ -153,7 +153,7 @@ fn a_timeout_retransmits_the_first_packet_even_while_later_ones_are_in_flight() 
     assert_eq!(sender.transmit(probe).map(|transmit| transmit.seq), Some(2), "the probe");
     assert_eq!((sender.stats().timeouts, sender.in_flight()), (0, 2));
     let timeout = sender.next_timer();
-    sender.scheme_mut().external_mut().expect("it is external").command(3, 0);
+    sender.scheme_mut().change_external(|external| external.command(3, 0));
     assert_eq!(sender.transmit(timeout - 100 * MS).map(|transmit| transmit.seq), Some(3));
     sender.on_timer(timeout);
     assert_eq!((sender.stats().timeouts, sender.in_flight()), (1, 1), "packet 3 may still arrive");
@@ -273,7 +273,7 @@ fn selective_acknowledgements_after_lost_ones_tell_the_oldest_rtt_and_the_least_
     while sender.transmit(0).is_some() {}
     // Packet 1 arrives, but its ACK is lost; packet 10 leaves much later.
     receiver.on_data(ONE_WAY, 1, 0, 0).expect("out of order packets are acknowledged at once");
-    sender.scheme_mut().external_mut().expect("it is external").command(11, 0);
+    sender.scheme_mut().change_external(|external| external.command(11, 0));
     assert_eq!(sender.transmit(100 * MS).map(|transmit| transmit.seq), Some(10));
     let ack = receiver.on_data(100 * MS + ONE_WAY, 10, 100 * MS, 0).expect("it is acknowledged at once");
     assert_eq!(ack.sacks.ranges(0).collect::<Vec<_>>(), [(10, 11), (1, 2)]);
