@@ -83,6 +83,46 @@ def test_examples_parse(parser: argparse.ArgumentParser, line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "--help",
+        "--version",
+        "evaluate --list",
+        "evaluate --help",
+        "train --help",
+        "leobench --help",
+        "traces --help",
+        "agents --help",
+        "lab --help",
+        "bridge --help",
+    ],
+)
+def test_what_only_prints_imports_no_package_that_takes_a_second(line: str) -> None:
+    slow = (
+        "jinja2",
+        "matplotlib",
+        "pandas",
+        "pettingzoo",
+        "polars",
+        "pyarrow",
+        "ray",
+        "scipy",
+        "sgp4",
+        "torch",
+    )
+    script = (
+        "import atexit, sys; from leogym.commands.__main__ import main; "
+        f"atexit.register(lambda: print(*{set(slow)!r} & sys.modules.keys(), file=sys.stderr)); "
+        "sys.exit(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *line.split()], capture_output=True, text=True, check=True
+    )
+    assert done.stdout
+    assert done.stderr == "\n"
+
+
+@pytest.mark.parametrize(
     "line", ["--help", "traces list", "traces --help", "evaluate --list", "completion zsh", "train --help"]
 )
 def test_every_command_ends_quietly_on_a_closed_pipe(line: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from leogym.common.command_line import OneLineParser, as_folder
 from leogym.common.errors import InputError, reports_input_errors
-from leogym.evaluation.leobench import command, entering, freezing, seeds, version
+from leogym.evaluation.leobench import command, version
 from leogym.evaluation.leobench.command import NEWEST
 
 PROGRAM = "leogym leobench"
@@ -64,8 +64,9 @@ def run(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
     if options.what == "judge":
         return command.carry_out(options)
+    # Here, because their imports take time, as those of the functions below.
     if options.what == "board":
-        from leogym.evaluation.leobench import board  # here, because its imports take time
+        from leogym.evaluation.leobench import board
 
         page = options.folder / "board.html"
         print(f"{board.write(options.folder, page)} results", file=sys.stderr)
@@ -74,6 +75,8 @@ def run(arguments: Sequence[str]) -> int:
     benchmark = version.load(options.version)
     if options.what == "seeds":
         return _seeds(options, benchmark)
+    from leogym.evaluation.leobench import freezing
+
     if options.what == "freeze":
         print(freezing.freeze(benchmark))
         return 0
@@ -88,6 +91,8 @@ def run(arguments: Sequence[str]) -> int:
 def _seeds(options: argparse.Namespace, benchmark: version.Version) -> int:
     if not 1 <= options.seeds <= 1000 or options.first < 0:
         raise InputError(f"{PROGRAM} seeds: --seeds, --first: must be from 1 to 1000, and at least 0")
+    from leogym.evaluation.leobench import entering, seeds
+
     first, second = (entering.entrant(text, benchmark) for text in options.entries)
     names = first[0], second[0]
     if names[0] == names[1]:

@@ -3,22 +3,26 @@
 ``leogym evaluate leobench ENTRY…`` hands over to it.
 """
 
+from __future__ import annotations
+
 import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from leogym.common import output_folder
 from leogym.common.atomic import write_atomically
 from leogym.common.command_line import OneLineParser, as_folder
 from leogym.common.errors import InputError
 from leogym.common.machine import require_at_a_time
-from leogym.evaluation.leobench import entering, freezing, judging, split, standings, version
-from leogym.evaluation.leobench.result import Estimate, Result, encode
+from leogym.evaluation.leobench import version
 from leogym.evaluation.leobench.version import PARTS, TIERS
-from leogym.evaluation.recorded.store import require_writable
 from leogym.evaluation.runs.backends import backend, require_no_programs
 from leogym.evaluation.runs.schemes import GROUPS
+
+if TYPE_CHECKING:
+    from leogym.evaluation.leobench.result import Estimate, Result
 
 PROGRAM = "leogym leobench judge"
 HELP = "judge entries and write one JSON file for each"
@@ -86,6 +90,11 @@ def carry_out(options: argparse.Namespace) -> int:
         raise InputError(f"{PROGRAM}: --backend {options.backend}: runs a part of dev, not of judge")
     if not options.ray:
         require_at_a_time(options.jobs, "--jobs", RUN_BYTES)
+    # Here, because their imports take time.
+    from leogym.evaluation.leobench import entering, freezing, judging, split, standings
+    from leogym.evaluation.leobench.result import encode
+    from leogym.evaluation.recorded.store import require_writable
+
     leobench = version.load(options.version)
     entries, left_out = entering.entrants(options.entries, leobench, backend(options.backend).schemes())
     names = [name for name, _ in entries]
