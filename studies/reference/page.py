@@ -68,15 +68,22 @@ def answer(table: pl.DataFrame) -> Iterator[str]:
     names, point = every_id(), SHOWN[0]
     anchors = {name: [_mean(table, anchor, name, 0) for anchor in ("cubic", "orbit")] for name in names}
     for algorithm in JUDGED:
-        returns = [(name, _mean(table, algorithm, name, point)) for name in names]
-        above = [sum(value > anchors[name][place] for name, value in returns) for place in range(2)]
+        returns = {name: _mean(table, algorithm, name, point) for name in names}
+        returns = {name: value for name, value in returns.items() if value > -math.inf}
+        if not returns:
+            continue
+        above = [sum(value > anchors[name][place] for name, value in returns.items()) for place in range(2)]
         yield (
-            f"After {point:,} steps, {LABELS[algorithm]} earns more than Cubic in {above[0]} of {len(names)} "
-            f"environments and more than Orbit in {above[1]}."
+            f"After {point:,} steps, {LABELS[algorithm]} earns more than Cubic in {above[0]} of "
+            f"{len(returns)} environments and more than Orbit in {above[1]}."
         )
-    best = [max(ALGORITHMS, key=lambda algorithm: _mean(table, algorithm, name, point)) for name in names]
+    best = [
+        max(ALGORITHMS, key=lambda algorithm: _mean(table, algorithm, name, point))
+        for name in learned_ids(table)
+    ]
     counts = sorted({LABELS[name]: best.count(name) for name in best}.items(), key=lambda item: -item[1])
-    yield f"The best algorithm is {', '.join(f'{label} ({count})' for label, count in counts)}."
+    if counts:
+        yield f"The best algorithm is {', '.join(f'{label} ({count})' for label, count in counts)}."
     far = [
         f"`{name}`"
         for name in THRESHOLDS
