@@ -286,6 +286,68 @@ def run(
     """
 
 @final
+class Constellation:
+    """The simulation of a network of satellites and stations, whose links the caller sets moment by moment.
+
+    Call `follow` at the start and whenever routes are to be found anew, and `advance` in between.
+    """
+
+    def __init__(
+        self,
+        network: str,
+        policies: Mapping[str, Policy] = ...,
+        *,
+        interval_ms: float = 30.0,
+        series_ms: float = 1000.0,
+    ) -> None:
+        """Build the simulation of a network (JSON of `ConstellationSpec`, in core/sim/src/scenario).
+
+        Raises:
+            InputError: the network is invalid.
+        """
+    @property
+    def time_s(self) -> float:
+        """Simulated time."""
+    @property
+    def link_names(self) -> list[str]: ...
+    def follow(
+        self,
+        laser_km: NDArray[np.float64],
+        station: NDArray[np.int64],
+        satellite: NDArray[np.int64],
+        km: NDArray[np.float64],
+    ) -> None:
+        """Take over the links of a moment and find the shortest routes over them.
+
+        Args:
+            laser_km: length of each laser, shape (lasers,); infinite while it is off.
+            station: stations of the ground links, shape (links,); pairs of station and satellite rise.
+            satellite: their satellites, shape (links,).
+            km: their lengths, shape (links,).
+
+        Raises:
+            InputError: shapes differ, or a node does not exist.
+        """
+    def advance(
+        self, until_s: float, *, check: Callable[[], object] | None = None
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+        """Advance to ``until_s``, or to the end; see `Simulation.advance`."""
+    def routes(self) -> list[tuple[NDArray[np.uint32], int]]:
+        """Return the current route of each pair of stations with flows: nodes, and propagation both ways in ns.
+
+        Stations count on from the satellites. Without a route there are no nodes. Pairs are in the order of
+        their first flows.
+        """
+    def pairs(self) -> list[dict[str, Any]]:
+        """Return a summary of each pair's route so far."""
+    def traffic(self) -> dict[str, int]:
+        """Return the packets that stations ``sent``, which is the sum of those that ``arrived``, were ``dropped``,
+        ``lost`` or ``unroutable``, or are ``inside``; and the ``hops`` that packets have crossed.
+        """
+    def run_log(self) -> RunLog:
+        """Return the run log so far; its series have only rows that `advance` has not returned."""
+
+@final
 class Simulation:
     """A simulation that the caller advances; `advance` returns the series, so long runs need not store them.
 

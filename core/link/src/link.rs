@@ -1,6 +1,7 @@
 //! The link: a queue, a transmitter and a stretch of propagation that varies in time but never reorders.
 
 mod burst;
+mod changing;
 mod egress;
 mod observer;
 
@@ -104,6 +105,8 @@ pub struct Link<P: Packet> {
     observer: Option<Box<Observer>>,
     /// True with an egress or an observer.
     looks_after_departures: bool,
+    /// True for a transmitter that packets [`depart`](Self::depart) from.
+    departs: bool,
     /// True for a drop-tail queue without gateway, bucket, random loss, jitter and observer.
     is_plain: bool,
     /// The delay of a link that only delays: no queueing, no loss, no outages. `None` for any other link.
@@ -146,6 +149,7 @@ impl<P: Packet> Link<P> {
             egress: None,
             observer: None,
             looks_after_departures: false,
+            departs: false,
             loss,
             jitter,
             transits: Ring::new(),
@@ -413,6 +417,7 @@ impl<P: Packet> Link<P> {
     /// Return the counters from the start until `now`.
     pub fn stats(&mut self, now: Nanos) -> LinkStats {
         self.catch_up(now);
+        self.retire(now);
         self.stats
     }
 
@@ -428,6 +433,7 @@ impl<P: Packet> Link<P> {
     pub fn in_flight_packets(&mut self, now: Nanos) -> u64 {
         self.catch_up(now);
         self.note_departures(now);
+        self.retire(now);
         self.departed - self.transits.first()
     }
 

@@ -90,6 +90,11 @@ impl Server {
         Self { discards: true, ..self }
     }
 
+    /// Forget the packets that have not left.
+    pub const fn reset(&mut self) {
+        (self.free_at, self.credit) = (0, 0);
+    }
+
     /// Return when the last accepted packet has left.
     pub const fn free_at(&self) -> Nanos {
         self.free_at

@@ -10,6 +10,7 @@ mod announcements;
 mod base_rtt_steps;
 mod batch;
 mod batch_state;
+mod constellation;
 mod inputs;
 mod link_plan;
 mod losses;
@@ -64,6 +65,7 @@ fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<policy::Policy>()?;
     module.add_class::<run_log::RunLog>()?;
     module.add_class::<sgp4::Sgp4>()?;
+    module.add_class::<constellation::Constellation>()?;
     module.add_class::<simulation::Simulation>()?;
     module.add_class::<batch::Batch>()
 }

@@ -31,6 +31,16 @@ impl EventQueue {
         if flow_time < link_time { (flow_time, Source::Flow(flow)) } else { (link_time, Source::Link(link)) }
     }
 
+    /// Make room for `links` links.
+    pub fn grow(&mut self, links: usize) {
+        let room = self.links.room();
+        if links > room {
+            let mut larger = Tree::new(links);
+            (0..room).for_each(|link| larger.set(link, self.links.time(link)));
+            self.links = larger;
+        }
+    }
+
     #[inline(always)]
     pub fn set_link(&mut self, link: usize, time: Nanos) {
         self.links.set(link, time);
@@ -90,6 +100,11 @@ impl Tree {
     #[inline(always)]
     const fn first(&self) -> (Nanos, usize) {
         self.first
+    }
+
+    /// The number of sources that it has room for.
+    fn room(&self) -> usize {
+        self.pairs.len().max(2)
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 //! The output depends only on the scenario and its seed, not on the number of threads.
 
 mod batch;
+mod constellation;
 mod control_loop;
 mod ecn;
 mod events;
@@ -26,14 +27,15 @@ mod workers;
 mod world;
 
 pub use batch::{Batch, BatchSettings, PATH_FIELDS, View};
+pub use constellation::{GroundLink, PairSummary, Snapshot, TrafficCount};
 pub use interrupted::Unbuilt;
 pub use many::run_many;
 pub use network::{LinkPlan, PolicySet, TraceSet, missing_announcements, plan_links};
 pub use run_log::{Cell, Column, FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog, TABLES};
 pub use scenario::{
-    AGENT_SCHEME, ArrivalsSpec, Broken, EcnEndsSpec, EcnSpec, EcnSupport, EventSpec, FlowDirection, FlowSpec,
-    LinkSpec, QueueSpec, RerouteSpec, ResumeSpec, ReverseSpec, Scenario, ScenarioError, SizeDistribution,
-    check_part,
+    AGENT_SCHEME, ArrivalsSpec, Broken, ConstellationSpec, EcnEndsSpec, EcnSpec, EcnSupport, EventSpec,
+    FlowDirection, FlowSpec, LinkSpec, QueueSpec, RerouteSpec, ResumeSpec, ReverseSpec, Scenario,
+    ScenarioError, SizeDistribution, TransmitterSpec, VanishedLinks, check_part,
 };
 pub use simulation::Simulation;
 

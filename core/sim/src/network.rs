@@ -2,7 +2,7 @@
 
 mod announcements;
 mod arrivals;
-mod queue;
+pub mod queue;
 
 pub use announcements::missing as missing_announcements;
 
@@ -182,7 +182,7 @@ pub fn build(
     Ok(Network { links, logged_links, flows, paths, ports })
 }
 
-fn go_on(stop: Stop<'_>) -> Result<(), Interrupted> {
+pub fn go_on(stop: Stop<'_>) -> Result<(), Interrupted> {
     if stop() { Err(Interrupted) } else { Ok(()) }
 }
 
@@ -251,7 +251,7 @@ const fn reverse_loss_seed(seed: u64, link: usize) -> u64 {
 }
 
 /// Return the scheme and the steering of a flow.
-fn driver(
+pub fn driver(
     scenario: &Scenario,
     index: usize,
     traces: &TraceSet,
@@ -297,12 +297,23 @@ fn flow(
     life: &Life,
 ) -> Flow {
     let spec = &scenario.flows[index];
-    let extra_delay = nanos(spec.extra_delay_ms, NANOS_PER_MS);
     let later = scenario.events.iter().filter(|event| event.reroute.flows.contains(&index));
     let mut route = |from, links| route(from, (links, spec.direction), (names, paths), access);
     let first = route(0, &spec.route);
     let later = later.map(|event| route(nanos(event.at_s, NANOS_PER_S), &event.reroute.route)).collect();
-    let routes = Routes::new(first, later);
+    flow_over(scenario, index, Routes::new(first, later), (scheme, steering), life)
+}
+
+/// Return a flow over `routes`.
+pub fn flow_over(
+    scenario: &Scenario,
+    index: usize,
+    routes: Routes,
+    (scheme, steering): (Scheme, Steering),
+    life: &Life,
+) -> Flow {
+    let spec = &scenario.flows[index];
+    let extra_delay = nanos(spec.extra_delay_ms, NANOS_PER_MS);
     let flow = Flow::new(spec.scheme.clone(), scheme, steering, routes, extra_delay, life.start, life.stop);
     match (spec.rate_mbps, life.transfer_bytes) {
         (Some(rate), _) => {
@@ -335,15 +346,15 @@ fn within_buffers(flow: Flow, spec: &FlowSpec) -> Flow {
 }
 
 /// A flow's lifetime, transfer size and seed.
-struct Life {
+pub struct Life {
     start: Nanos,
     stop: Nanos,
     transfer_bytes: Option<u64>,
-    seed: u64,
+    pub seed: u64,
 }
 
 /// Return the flow of `spec`, or every random arrival.
-fn lives(scenario: &Scenario, spec: &FlowSpec, seed: u64) -> Vec<Life> {
+pub fn lives(scenario: &Scenario, spec: &FlowSpec, seed: u64) -> Vec<Life> {
     let end = nanos(scenario.duration_s, NANOS_PER_S);
     let start = nanos(spec.start_s, NANOS_PER_S);
     let stop = spec.stop_s.map_or(end, |stop| nanos(stop, NANOS_PER_S)).min(end);

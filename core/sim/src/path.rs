@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::constellation::Forwarding;
+use crate::packet::Head;
+
 /// Flag of a link after which packets cross the last link in the same step (see [`Paths::shorten`]).
 const STRAIGHT_ON: u32 = 1 << 31;
 
@@ -13,12 +16,30 @@ pub enum Next {
     Last(u32),
     /// The last two links, crossed in one step: the first only delays, and only this path uses the second.
     LastTwo(u32, u32),
+    /// A transmitter that several links share, and the link behind it.
+    Through {
+        transmitter: u32,
+        link: u32,
+        goes_on: bool,
+    },
+    /// A node without a route to the packet's station.
+    Nowhere,
 }
 
 impl Next {
-    pub const fn link(self) -> u32 {
-        let (Self::Link(link) | Self::Last(link) | Self::LastTwo(link, _)) = self;
-        link
+    /// Return the link whose transmitter the packet meets first.
+    pub const fn link(self) -> Option<u32> {
+        match self {
+            Self::Link(link) | Self::Last(link) | Self::LastTwo(link, _) => Some(link),
+            Self::Through { transmitter, .. } => Some(transmitter),
+            Self::Nowhere => None,
+        }
+    }
+
+    /// Return whether more links follow.
+    #[inline(always)]
+    pub const fn goes_on(self) -> bool {
+        matches!(self, Self::Link(_) | Self::Through { goes_on: true, .. })
     }
 }
 
@@ -38,12 +59,28 @@ pub struct Paths {
     stretches: Vec<[Stretch; 2]>,
     links: Vec<u32>,
     numbers: BTreeMap<Way, u32>,
+    /// The tables that packets follow instead, in a network whose routes change.
+    forwarding: Option<Box<Forwarding>>,
 }
 
 impl Paths {
+    /// Return the paths of a network in which packets follow tables.
+    pub fn forwarded(forwarding: Forwarding) -> Self {
+        Self { forwarding: Some(Box::new(forwarding)), ..Self::default() }
+    }
+
+    /// Return the tables, if packets follow them.
+    pub fn forwarding(&self) -> Option<&Forwarding> {
+        self.forwarding.as_deref()
+    }
+
+    pub fn forwarding_mut(&mut self) -> Option<&mut Forwarding> {
+        self.forwarding.as_deref_mut()
+    }
+
     /// Return the number of the path whose data crosses the links `there` and whose ACKs cross `back`.
     pub fn number(&mut self, there: Box<[u32]>, back: Box<[u32]>) -> u32 {
-        let Self { stretches, links, numbers } = self;
+        let Self { stretches, links, numbers, .. } = self;
         *numbers.entry([there, back]).or_insert_with_key(|way| {
             stretches.push([0, 1].map(|direction| {
                 let (start, way) = (links.len() as u32, &way[direction]);
@@ -68,6 +105,25 @@ impl Paths {
             if places[last] == 1 && only_delays(*first) && steadily(*last) {
                 *first |= STRAIGHT_ON;
             }
+        }
+    }
+
+    /// Return the first step of a packet, or of one that goes `back`.
+    #[inline(always)]
+    pub fn enter(&self, path: u32, back: bool) -> Option<Next> {
+        match &self.forwarding {
+            None => self.next(path, back, 0),
+            Some(forwarding) => Some(forwarding.enter(path, back)),
+        }
+    }
+
+    /// Return the step of a packet that has crossed `link` as its link number `hop`; `None` at the end of its path.
+    #[inline]
+    pub fn onward(&self, head: &Head, hop: u8, link: usize) -> Option<Next> {
+        let back = head.kind.goes_back();
+        match &self.forwarding {
+            None => self.next(head.path, back, hop),
+            Some(forwarding) => forwarding.onward(head.path, back, link),
         }
     }
 

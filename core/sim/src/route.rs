@@ -35,6 +35,8 @@ pub struct Routes {
     next_change: Nanos,
     all: Vec<Route>,
     current: usize,
+    /// Tables lead the packets, and they change.
+    in_network: bool,
 }
 
 impl Routes {
@@ -44,7 +46,13 @@ impl Routes {
         later.insert(0, first);
         let path = later[0].path;
         let next_change = later.get(1).map_or(NEVER, |route| route.from);
-        Self { all: later, current: 0, path, next_change }
+        Self { all: later, current: 0, path, next_change, in_network: false }
+    }
+
+    /// Create for a flow whose packets follow the tables of a network on `path`.
+    pub fn in_network(path: u32) -> Self {
+        let first = Route { from: 0, links: Box::default(), back: Box::default(), path };
+        Self { in_network: true, ..Self::new(first, Vec::new()) }
     }
 
     pub fn current(&self) -> &Route {
@@ -62,7 +70,7 @@ impl Routes {
     }
 
     pub fn change(&self) -> bool {
-        self.all.len() > 1
+        self.in_network || self.all.len() > 1
     }
 
     pub const fn path(&self) -> u32 {

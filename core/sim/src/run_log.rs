@@ -8,7 +8,9 @@ use leo_transport::{PACKET_BYTES, SEGMENT_BYTES, SenderStats};
 
 use crate::flow::{Flow, Phase, RttLog};
 use crate::packet::Packet;
-use columns::table;
+use crate::path::Paths;
+use crate::route::Route;
+pub(crate) use columns::table;
 pub use columns::{Cell, Column};
 
 // The columns of every backend and of the docs: each with its type, unit and meaning, declared here alone.
@@ -160,11 +162,16 @@ impl Recorder {
         self.next
     }
 
+    /// Record a link that is logged from now on.
+    pub fn add_link(&mut self) {
+        self.link_marks.push(LinkStats::default());
+    }
+
     /// Add a row for every running flow and every link of `logged`.
     pub fn record(
         &mut self,
         now: Nanos,
-        flows: &[Flow],
+        (flows, paths): (&[Flow], &Paths),
         links: &mut [Link<Packet>],
         logged: &[(String, usize)],
     ) {
@@ -175,7 +182,7 @@ impl Recorder {
             let completed = flow.completed.is_some_and(|at| at > self.last);
             let stops = flow.phase == Phase::Stopped && (flow.stop == now || completed);
             if flow.phase == Phase::Running || stops {
-                self.flow_series.push(now, interval_s, index, flow, mark, links);
+                self.flow_series.push(now, interval_s, index, flow, mark, (links, paths));
             }
         }
         for (index, ((_, link), mark)) in logged.iter().zip(&mut self.link_marks).enumerate() {
@@ -193,7 +200,7 @@ impl Recorder {
     pub fn finish(
         &self,
         now: Nanos,
-        flows: &[Flow],
+        (flows, paths): (&[Flow], &Paths),
         links: &mut [Link<Packet>],
         logged: &[(String, usize)],
     ) -> RunLog {
@@ -214,7 +221,10 @@ impl Recorder {
         };
         RunLog {
             links: logged.iter().map(summary).collect(),
-            flows: (0..).zip(flows).map(|(index, flow)| summarise(index, flow, links, now)).collect(),
+            flows: (0..)
+                .zip(flows)
+                .map(|(index, flow)| summarise(index, flow, (links, paths), now))
+                .collect(),
             flow_series: self.flow_series.clone(),
             link_series: self.link_series.clone(),
         }
@@ -229,15 +239,17 @@ impl FlowSeries {
         index: usize,
         flow: &Flow,
         mark: &mut FlowMark,
-        links: &[Link<Packet>],
+        (links, paths): (&[Link<Packet>], &Paths),
     ) {
         let (stats, delivered, rtt) = (flow.stats(), flow.delivered_bytes(), &flow.rtt_log);
         let samples = rtt.samples - mark.rtt.samples;
         let mean_rtt = (rtt.sum - mark.rtt.sum) as f64 / samples as f64;
         let delay = |link: &Link<Packet>| link.schedule().at(now).delay;
         let route = flow.routes.current().both_ways(links);
-        let base_rtt =
-            2 * flow.extra_delay + route.map(|(link, back)| delay(link) + delay(back)).sum::<Nanos>();
+        let base_rtt = match paths.forwarding() {
+            Some(forwarding) => forwarding.pairs[flow.routes.path() as usize].base_rtt,
+            None => 2 * flow.extra_delay + route.map(|(link, back)| delay(link) + delay(back)).sum::<Nanos>(),
+        };
         self.time_s.push(now as f64 * NS);
         self.flow.push(index as u32);
         self.goodput_mbps.push(mbps(delivered - mark.delivered, interval_s));
@@ -286,21 +298,20 @@ fn mbps(bytes: u64, seconds: f64) -> f64 {
     bytes as f64 * 8e-6 / seconds
 }
 
-fn summarise(index: u64, flow: &Flow, links: &[Link<Packet>], now: Nanos) -> FlowSummary {
+fn summarise(index: u64, flow: &Flow, (links, paths): (&[Link<Packet>], &Paths), now: Nanos) -> FlowSummary {
     // A flow that has not started has a duration of 0.
     let stop = flow.stop.min(now).max(flow.start);
     let seconds = (stop - flow.start) as f64 * NS;
     let stats = flow.stats();
     // Bottleneck capacity over the flow's lifetime.
-    let bits: f64 = flow
-        .routes
-        .over(flow.start, stop)
-        .map(|(route, from, to)| {
-            let carried =
-                route.links.iter().map(|&link| links[link as usize].schedule().capacity_bits(from, to));
-            carried.fold(f64::INFINITY, f64::min)
-        })
-        .sum();
+    let over = |(route, from, to): (&Route, Nanos, Nanos)| {
+        let carried = route.links.iter().map(|&link| links[link as usize].schedule().capacity_bits(from, to));
+        carried.fold(f64::INFINITY, f64::min)
+    };
+    let bits = match paths.forwarding() {
+        Some(forwarding) => forwarding.pairs[flow.routes.path() as usize].capacity_bits(flow.start, stop),
+        None => flow.routes.over(flow.start, stop).map(over).sum(),
+    };
     let capacity_mbps = bits * 1e-6 / seconds;
     let goodput_mbps = mbps(flow.delivered_bytes(), seconds);
     let payload_share = f64::from(SEGMENT_BYTES) / f64::from(PACKET_BYTES);

@@ -1,5 +1,6 @@
 //! The scenario as JSON, which Python passes in. Unknown keys are errors.
 
+mod constellation;
 mod ecn;
 // Written by `python -m configs.reference`.
 #[rustfmt::skip]
@@ -8,6 +9,7 @@ mod fields;
 mod part;
 mod rules;
 
+pub use constellation::{ConstellationSpec, TransmitterSpec, VanishedLinks};
 pub use ecn::EcnSpec;
 pub use fields::*;
 pub use part::Broken;

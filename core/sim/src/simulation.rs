@@ -1,6 +1,7 @@
 //! The event loop: packets, acknowledgements and timers in order of time.
 
 mod connecting;
+mod forwarding;
 mod oracles;
 mod running;
 mod sending;
@@ -8,15 +9,16 @@ mod sending;
 use leo_link::{Interrupted, Link, NEVER, Nanos, STRIDE, Stop};
 use leo_transport::{ACK_BYTES, AckToSend, SackBlocks};
 
+use crate::constellation::{self, Links};
 use crate::control_loop;
 use crate::events::{EventQueue, Source};
 use crate::flow::{Flow, Phase};
 use crate::interrupted::Unbuilt;
 use crate::network::{self, Network, PolicySet, TraceSet};
 use crate::packet::{Arrival, Head, Kind, Packet};
-use crate::path::Paths;
+use crate::path::{Next, Paths};
 use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
-use crate::scenario::{Scenario, nanos};
+use crate::scenario::{ConstellationSpec, Scenario, nanos};
 use crate::telemetry::{Port, bandwidth_bps};
 
 /// The shortest monitor interval.
@@ -25,18 +27,20 @@ pub(crate) const MIN_INTERVAL: Nanos = 1_000_000;
 /// A simulation of a scenario. A clone runs on as the original does.
 #[derive(Clone)]
 pub struct Simulation {
-    now: Nanos,
+    pub(crate) now: Nanos,
     end: Nanos,
-    links: Vec<Link<Packet>>,
+    pub(crate) links: Vec<Link<Packet>>,
     /// Names and indices of the links in the run log.
-    logged_links: Vec<(String, usize)>,
-    flows: Vec<Flow>,
+    pub(crate) logged_links: Vec<(String, usize)>,
+    pub(crate) flows: Vec<Flow>,
     /// Indices of flows that policies steer.
     steered: Box<[usize]>,
-    paths: Paths,
-    ports: Vec<Port>,
-    events: EventQueue,
-    recorder: Recorder,
+    pub(crate) paths: Paths,
+    /// Makes ground links, in a constellation.
+    pub(crate) makes: Option<Box<Links>>,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) events: EventQueue,
+    pub(crate) recorder: Recorder,
     /// The monitor interval; `next_tick` is its next end.
     interval: Nanos,
     next_tick: Nanos,
@@ -63,34 +67,53 @@ impl Simulation {
         series_interval: Nanos,
         stop: Stop<'_>,
     ) -> Result<Self, Unbuilt> {
+        let network = network::build(scenario, traces, policies, stop)?;
+        Ok(Self::over(network, nanos(scenario.duration_s, 1e9), interval, series_interval))
+    }
+
+    /// Build the simulation of the constellation `spec`. Call [`follow`](Self::follow) before it runs.
+    ///
+    /// # Errors
+    /// A scheme is unknown, or `stop` returned true.
+    ///
+    /// # Panics
+    /// When `interval` is 0.
+    pub fn of_constellation(
+        spec: &ConstellationSpec,
+        policies: &PolicySet,
+        interval: Nanos,
+        series_interval: Nanos,
+        stop: Stop<'_>,
+    ) -> Result<Self, Unbuilt> {
+        let (network, makes) = constellation::build(spec, policies, stop)?;
+        let simulation = Self::over(network, nanos(spec.duration_s, 1e9), interval, series_interval);
+        Ok(Self { makes: Some(Box::new(makes)), ..simulation })
+    }
+
+    fn over(network: Network, end: Nanos, interval: Nanos, series_interval: Nanos) -> Self {
         assert!(interval > 0, "the interval must be positive");
-        let Network { links, logged_links, mut flows, paths, ports } =
-            network::build(scenario, traces, policies, stop)?;
+        let Network { links, logged_links, mut flows, paths, ports } = network;
         let steered = control_loop::attach_policies(&mut flows);
         let mut events = EventQueue::new(links.len(), flows.len());
         for (index, flow) in flows.iter().enumerate() {
             events.set_flow(index, flow.next_event());
         }
-        Ok(Self {
+        Self {
             now: 0,
-            end: nanos(scenario.duration_s, 1e9),
-            recorder: Recorder::new(
-                series_interval,
-                nanos(scenario.duration_s, 1e9),
-                flows.len(),
-                logged_links.len(),
-            ),
+            end,
+            recorder: Recorder::new(series_interval, end, flows.len(), logged_links.len()),
             links,
             logged_links,
             flows,
             steered,
             paths,
+            makes: None,
             ports,
             events,
             interval,
             next_tick: interval,
             units_left: STRIDE,
-        })
+        }
     }
 
     /// Handle every packet and every ACK the general way, for tests of equality: results are the same.
@@ -155,7 +178,7 @@ impl Simulation {
     /// Return the run log so far, with the series' rows that [`Self::take_series`] has not removed.
     #[must_use]
     pub fn run_log(&mut self) -> RunLog {
-        self.recorder.finish(self.now, &self.flows, &mut self.links, &self.logged_links)
+        self.recorder.finish(self.now, (&self.flows, &self.paths), &mut self.links, &self.logged_links)
     }
 
     /// Run all events up to and including `until`.
@@ -237,7 +260,9 @@ impl Simulation {
             head.bytes += self.note_passage(&head, link);
         }
         head.hop += 1;
-        let next = self.paths.next(head.path, head.kind.goes_back(), head.hop);
+        let next = self.paths.onward(&head, head.hop, link);
+        // As IP's time to live: tables that change can send a packet around.
+        let next = next.map(|next| if head.hop == u8::MAX { Next::Nowhere } else { next });
         if let (Some(next), false) = (next, head.special.has_options()) {
             self.send_head(next, head);
             return;
@@ -269,9 +294,19 @@ impl Simulation {
 
     #[cfg(debug_assertions)]
     fn check_order(&mut self, packet: &Head) {
+        if let Some(forwarding) = self.paths.forwarding() {
+            let flies = packet.kind != Kind::Data || self.now - packet.timestamp >= packet.propagation;
+            assert!(flies, "{packet:?} was faster than light at {}", self.now);
+            // A packet that left after the last change keeps its order.
+            if packet.timestamp > forwarding.pairs[packet.path as usize].changed_at {
+                self.flows[packet.flow as usize].order.check(packet, forwarding.parts_codepoints);
+            }
+            return;
+        }
         let parts = (0..packet.hop)
             .map_while(|hop| self.paths.next(packet.path, packet.kind.goes_back(), hop))
-            .any(|next| self.links[next.link() as usize].parts_codepoints());
+            .filter_map(Next::link)
+            .any(|link| self.links[link as usize].parts_codepoints());
         self.flows[packet.flow as usize].order.check(packet, parts);
     }
 
@@ -287,8 +322,11 @@ impl Simulation {
             let rate = bandwidth_bps(self.links[from].schedule(), departure.at);
             grows = headers.leave(packet, port, from as u32, rate, departure);
         }
-        let next = self.paths.next(packet.path, false, packet.hop + 1);
-        let queued_bytes = next.map(|next| self.links[next.link() as usize].queued_bytes(self.now));
+        let next = match self.paths.onward(packet, packet.hop + 1, from) {
+            Some(Next::Nowhere) => return grows,
+            next => next.and_then(Next::link),
+        };
+        let queued_bytes = next.map(|link| self.links[link as usize].queued_bytes(self.now));
         headers.go_on(packet, queued_bytes);
         grows
     }
@@ -309,9 +347,11 @@ impl Simulation {
         let flow = &mut self.flows[index];
         match ack {
             Some(ack) => {
-                if flow.receiver.next_timer() != NEVER {
+                let timer = flow.receiver.next_timer();
+                if timer != NEVER {
                     // This packet waits for a delayed ACK; the ACK that leaves now answers earlier packets.
                     std::mem::swap(&mut propagation, &mut flow.delayed_propagation);
+                    self.events.set_flow_earlier(index, timer);
                 }
                 let (path, plain) = (flow.routes.path(), flow.plain);
                 self.send_ack((index, path, plain), &ack, propagation);
@@ -370,7 +410,7 @@ impl Simulation {
             ..Head::new(Kind::Ack, ACK_BYTES, index, path)
         };
         if plain && ack.sacks.says_nothing() {
-            if let Some(first) = self.paths.next(path, true, 0) {
+            if let Some(first) = self.paths.enter(path, true) {
                 self.send_head(first, head);
             }
             return;
@@ -383,7 +423,7 @@ impl Simulation {
     }
 
     fn send_back(&mut self, packet: Packet) {
-        if let Some(first) = self.paths.next(packet.path, true, 0) {
+        if let Some(first) = self.paths.enter(packet.path, true) {
             self.forward(first, packet);
         }
     }

@@ -120,6 +120,10 @@ impl Headers {
     ) -> u16 {
         let Some(index) = self.find(packet) else { return 0 };
         let slot = &mut self.slots[index];
+        if usize::from(slot.hops) == self.most_hops {
+            // Routes of a network can have more links than a header has room for.
+            return 0;
+        }
         let (flows, average_rtt) = port.observe(departure.at, packet.flow, slot.header);
         self.hops[index * self.most_hops + usize::from(slot.hops)] = Hop {
             link,

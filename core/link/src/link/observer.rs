@@ -27,6 +27,13 @@ pub struct Observer {
     pub(super) discarded: VecDeque<u64>,
 }
 
+impl Observer {
+    /// Forget the packets in flight.
+    pub(super) fn forget(&mut self) {
+        self.departures.clear();
+    }
+}
+
 impl<P: Packet> Link<P> {
     /// Record departures for [`last_departure`](Self::last_departure).
     #[must_use]

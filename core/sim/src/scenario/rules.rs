@@ -85,7 +85,7 @@ impl FlowSpec {
     }
 
     /// Return how many flows the entry stands for on average, in a scenario of this duration.
-    fn expected(&self, duration_s: f64) -> f64 {
+    pub(super) fn expected(&self, duration_s: f64) -> f64 {
         let seconds = self.stop_s.unwrap_or(duration_s).min(duration_s) - self.start_s;
         f64::from(self.count) * self.arrivals.map_or(1.0, |arrivals| arrivals.rate_per_s * seconds)
     }

@@ -15,7 +15,7 @@ impl Simulation {
         let flow = &mut self.flows[index];
         if flow.handshake.as_mut().is_some_and(|handshake| handshake.take_syn(self.now)) {
             let path = flow.routes.path();
-            if let Some(first) = self.paths.next(path, false, 0) {
+            if let Some(first) = self.paths.enter(path, false) {
                 self.forward(first, opening(Kind::Syn, index, path, self.now, 0));
             }
         }
@@ -46,16 +46,19 @@ impl Simulation {
     /// During an outage, a link counts with its rate outside of outages.
     #[cold]
     pub(super) fn rtt_of_path(&mut self, index: usize) -> Nanos {
-        let Self { now, links, flows, .. } = self;
+        let Self { now, links, flows, paths, .. } = self;
         let flow = &flows[index];
-        let route = flow.routes.current();
         let time_on = |link: &mut Link<Packet>| {
             let span = link.schedule().at(*now);
             let waiting_bits = 8 * u128::from(link.queued_bytes(*now));
             let wait = waiting_bits * NANOS_PER_S / u128::from(span.rate_bps.max(1));
             span.delay.saturating_add(Nanos::try_from(wait).unwrap_or(Nanos::MAX))
         };
-        let crossed = route.links.iter().chain(&route.back).map(|&link| time_on(&mut links[link as usize]));
+        let route = flow.routes.current();
+        let own = route.links.iter().chain(&route.back).copied();
+        let tables = paths.forwarding().into_iter();
+        let forwarded = tables.flat_map(|forwarding| forwarding.crossed(flow.routes.path()));
+        let crossed = own.chain(forwarded).map(|link| time_on(&mut links[link as usize]));
         crossed.fold(2 * flow.extra_delay, Nanos::saturating_add)
     }
 

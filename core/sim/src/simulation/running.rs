@@ -70,7 +70,12 @@ impl Simulation {
             self.run_events(boundary, stop)?;
             self.now = boundary;
             if boundary == self.recorder.next_row() {
-                self.recorder.record(boundary, &self.flows, &mut self.links, &self.logged_links);
+                self.recorder.record(
+                    boundary,
+                    (&self.flows, &self.paths),
+                    &mut self.links,
+                    &self.logged_links,
+                );
             }
             if boundary == until {
                 return Ok(());

@@ -18,7 +18,10 @@ impl Simulation {
     /// Send the packets that the flow may send now. Return when its sender's next timer is due.
     #[inline(never)]
     pub(super) fn send_allowed(&mut self, index: usize) -> Nanos {
-        if self.flows[index].plain {
+        if self.paths.forwarding().is_some() {
+            self.send_forwarded(index);
+            self.flows[index].sender.next_timer()
+        } else if self.flows[index].plain {
             self.send_plain(index)
         } else {
             self.send_any(index);
@@ -111,7 +114,7 @@ impl Simulation {
     /// Send a packet to the next link.
     #[inline(never)]
     pub(super) fn forward(&mut self, next: Next, mut packet: Packet) {
-        let (link, at) = self.cross(next, &mut packet);
+        let Some((link, at)) = self.cross(next, &mut packet) else { return };
         let target = &mut self.links[link];
         let idle = target.next_event() == NEVER;
         target.offer(packet, at);
@@ -123,7 +126,7 @@ impl Simulation {
     /// Send a packet without options to the next link.
     #[inline(always)]
     pub(super) fn send_head(&mut self, next: Next, mut head: Head) {
-        let (link, at) = self.cross(next, &mut head);
+        let Some((link, at)) = self.cross(next, &mut head) else { return };
         let target = &mut self.links[link];
         let idle = target.next_event() == NEVER;
         if target.only_delays() {
@@ -136,17 +139,25 @@ impl Simulation {
         }
     }
 
-    /// Return the link to offer a packet to, and when, after it has crossed the link before if both are one step.
+    /// Return the link to offer a packet to, and when, after it has crossed the link before if both are one step; `None` if it
+    /// is dropped.
     #[inline(always)]
-    fn cross(&mut self, next: Next, head: &mut Head) -> (usize, Nanos) {
-        head.special = head.special.going_on(matches!(next, Next::Link(_)));
-        match next {
+    fn cross(&mut self, next: Next, head: &mut Head) -> Option<(usize, Nanos)> {
+        head.special = head.special.going_on(next.goes_on());
+        Some(match next {
             Next::Link(link) | Next::Last(link) => (link as usize, self.now),
             Next::LastTwo(first, last) => {
                 let at = self.links[first as usize].cross(head, self.now);
                 head.hop += 1;
                 (last as usize, at)
             }
-        }
+            Next::Through { transmitter, link, .. } => {
+                (link as usize, self.links[transmitter as usize].depart(*head, self.now)?)
+            }
+            Next::Nowhere => {
+                self.drop_unroutable(head.hop);
+                return None;
+            }
+        })
     }
 }

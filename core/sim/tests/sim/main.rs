@@ -5,6 +5,7 @@ mod announcements;
 mod applications;
 mod arrays;
 mod batches;
+mod constellations;
 mod handshake;
 mod interruption;
 mod laws;
