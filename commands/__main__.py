@@ -17,6 +17,7 @@ COMMANDS = {
         "judge entries by the benchmark; board, versions",
     ),
     "fidelity": ("leogym.evaluation.fidelity.__main__", "compare the simulator with the Linux kernel"),
+    "network": ("leogym.evaluation.network.__main__", "check, route and run whole networks of satellites"),
     "traces": ("leogym.traces.__main__", "build, check, plot, import and export path traces"),
     "agents": ("leogym.commands.agents", "import, judge, search, plot and ship policies"),
     "lab": ("leogym.kernel_bridge.lab.lab_command", "run scenarios on a stock Linux kernel in virtual time"),

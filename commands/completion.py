@@ -16,9 +16,11 @@ from leogym.commands.__main__ import COMMANDS, load
 from leogym.common.command_line import OneLineParser, as_folder, leogym_command
 from leogym.common.errors import reports_input_errors
 from leogym.configs import names, suite
+from leogym.configs import network as networks
 from leogym.evaluation import cli as evaluate
 from leogym.evaluation.fidelity import __main__ as fidelity
 from leogym.evaluation.leobench import __main__ as leobench
+from leogym.evaluation.network import __main__ as network
 from leogym.evaluation.runs.backends import BACKENDS
 from leogym.evaluation.runs.schemes import GROUPS, shipped
 from leogym.kernel_bridge import __main__ as bridge
@@ -50,6 +52,7 @@ def whole() -> argparse.ArgumentParser:
         "evaluate": evaluate.parser,
         "leobench": leobench.parser,
         "fidelity": fidelity.parser,
+        "network": network.parser,
         "traces": traces.parser,
         "agents": agents.parser,
         "lab": lab.parser,
@@ -109,6 +112,7 @@ _NAMES: dict[tuple[str, ...], Callable[[], Iterable[str]]] = {
     ("evaluate", "backend"): lambda: BACKENDS,
     ("papers", "schemes"): _schemes,
     ("papers", "backend"): lambda: BACKENDS,
+    ("network", "run", "schemes"): _schemes,
     ("traces", "build", "name"): named_paths.names,
     ("traces", "build", "origin"): _cities,
     ("traces", "build", "destination"): _cities,
@@ -120,6 +124,7 @@ _NAMES_AND_FILES: dict[tuple[str, ...], Callable[[], Iterable[str]]] = {
     ("papers", "suites"): _suites,
     ("traces", "build", "constellation"): constellation.names,
     ("traces", "shared", "constellation"): constellation.names,
+    **{("network", what, "network"): networks.names for what in ("info", "check", "build", "run")},
     ("traces", "plot", "file"): _paths,
     ("traces", "export", "file"): _paths,
 }

@@ -17,6 +17,7 @@ from leogym.evaluation import cli as evaluate
 from leogym.evaluation.compare import command as compare
 from leogym.evaluation.fidelity import __main__ as fidelity
 from leogym.evaluation.leobench import __main__ as leobench
+from leogym.evaluation.network import __main__ as network
 from leogym.kernel_bridge import __main__ as bridge
 from leogym.kernel_bridge.lab import lab_command as lab
 from leogym.traces import __main__ as traces
@@ -37,6 +38,7 @@ TOP = {
     "papers": papers.parser,
     "leobench": leobench.parser,
     "fidelity": fidelity.parser,
+    "network": network.parser,
     "traces": traces.parser,
     "agents": agents.parser,
     "lab": lab.parser,

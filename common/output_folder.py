@@ -17,6 +17,7 @@ MARKS = {
     "a search for worst cases": ("worst.json",),
     "a comparison of detectors": ("detection.json",),
     "learning curves": ("curves.csv",),
+    "a network's run": ("network.json",),
     "a lab run": ("flows.parquet",),
     "a shipped policy": ("choice.json",),
     "an imported policy": ("policy/policy.json",),

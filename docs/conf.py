@@ -27,7 +27,7 @@ NAVIGATION = {
         *("docs/leobench", "docs/cluster"),
     ),
     "Reference": (
-        *("docs/api", "docs/environments", "docs/scenario", "docs/files", "docs/paths"),
+        *("docs/api", "docs/environments", "docs/scenario", "docs/files", "docs/paths", "docs/networks"),
         *("docs/schemes", "docs/metrics", "docs/simulator", "docs/suites"),
     ),
     "Development": ("docs/architecture", "CONTRIBUTING", "docs/add-a-*"),

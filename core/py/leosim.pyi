@@ -333,16 +333,20 @@ class Constellation:
     ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
         """Advance to ``until_s``, or to the end; see `Simulation.advance`."""
     def routes(self) -> list[tuple[NDArray[np.uint32], int]]:
-        """Return the current route of each pair of stations with flows: nodes, and propagation both ways in ns.
+        """Return each pair's current route: nodes, and propagation both ways in ns.
 
-        Stations count on from the satellites. Without a route there are no nodes. Pairs are in the order of
-        their first flows.
+        A pair is two stations with flows, in the order of their first flows. Stations count on from the
+        satellites. Without a route there are no nodes.
         """
+    def pairs_of_flows(self) -> NDArray[np.uint32]:
+        """Return the index of each flow's pair, shape (flows,)."""
     def pairs(self) -> list[dict[str, Any]]:
         """Return a summary of each pair's route so far."""
     def traffic(self) -> dict[str, int]:
-        """Return the packets that stations ``sent``, which is the sum of those that ``arrived``, were ``dropped``,
-        ``lost`` or ``unroutable``, or are ``inside``; and the ``hops`` that packets have crossed.
+        """Return the fate of all packets.
+
+        Stations have ``sent`` the sum of those that ``arrived``, were ``dropped``, ``lost`` or
+        ``unroutable``, or are ``inside``. They have crossed ``hops`` links.
         """
     def run_log(self) -> RunLog:
         """Return the run log so far; its series have only rows that `advance` has not returned."""

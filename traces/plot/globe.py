@@ -25,18 +25,13 @@ def page(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> str:
     places = sites(data)
     has_map = bool(places or spans)
     content = {
-        "title": data.title(source),
+        "title": f"{data.title(source)}: path trace",
         "links": data.links,
         "period_s": trace.period_ns / 1e9,
-        "earth_km": EARTH_RADIUS_KM,
         "sites": [[site.name, site.lon_deg, site.lat_deg] for site in places],
         "gateways": [[site.lon_deg, site.lat_deg] for site in ground.gateways()]
         if has_map and data.links == "bent-pipe"
         else [],
-        # A tenth of a degree is less than a pixel.
-        "coasts": [
-            np.rint(coast * 10).astype(int).ravel().tolist() for coast in ground.coastlines() if has_map
-        ],
         "chains": _chains(spans),
         "series": _series(trace),
         "events": [
@@ -45,16 +40,39 @@ def page(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> str:
             if event
         ],
     }
+    # Without a place there is no globe, and the time line fills the page.
+    return filled(content, "globe.js", "" if has_map else "no-map", has_map=has_map)
+
+
+def filled(
+    content: dict[str, Any], script: str, body_class: str, below: str = "", *, has_map: bool = True
+) -> str:
+    """Return a page with a globe.
+
+    Args:
+        content: the data of the page's script, with a title, ``period_s`` and ``sites``.
+        script: the file beside this module that draws on the globe, see ``sphere.js``.
+        body_class: class of the page's body.
+        below: HTML below the globe.
+        has_map: whether to add the coasts.
+    """
+    data = content | {
+        "earth_km": EARTH_RADIUS_KM,
+        # A tenth of a degree is less than a pixel.
+        "coasts": [
+            np.rint(coast * 10).astype(int).ravel().tolist() for coast in ground.coastlines() if has_map
+        ],
+    }
     template = (_FOLDER / "globe.html").read_text(encoding="utf-8")
     # Only a "<" could end the script element early.
-    payload = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
-    script = (_FOLDER / "globe.js").read_text(encoding="utf-8")
+    payload = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    scripts = "".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("sphere.js", script))
     for mark, text in (
-        # Without a place there is no globe, and the time line fills the page.
-        ("{{map}}", "" if has_map else "no-map"),
-        ("{{title}}", html.escape(f"{content['title']}: path trace")),
+        ("{{class}}", body_class),
+        ("{{title}}", html.escape(content["title"])),
+        ("{{below}}", below),
         ("{{data}}", payload),
-        ("{{script}}", script),
+        ("{{script}}", scripts),
     ):
         template = template.replace(mark, text, 1)
     return template

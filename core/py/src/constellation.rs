@@ -110,6 +110,10 @@ impl Constellation {
         self.inner.routes().into_iter().map(|(nodes, rtt_ns)| (nodes.into_pyarray(py), rtt_ns)).collect()
     }
 
+    fn pairs_of_flows<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+        self.inner.pairs_of_flows().into_pyarray(py)
+    }
+
     fn pairs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let rows = self.inner.pairs().into_iter().map(|pair| to_dict(py, pair.cells()));
         PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)

@@ -60,6 +60,11 @@ impl Simulation {
         forwarding.pairs.iter().map(summary).collect()
     }
 
+    /// Return the index of each flow's pair.
+    pub fn pairs_of_flows(&self) -> Vec<u32> {
+        self.flows.iter().map(|flow| flow.routes.path()).collect()
+    }
+
     /// Return the nodes of each pair's route now, stations included and counted on from the satellites, and the propagation both
     /// ways in ns; no nodes without a route.
     ///

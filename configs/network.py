@@ -1,0 +1,184 @@
+"""A network file: a constellation, ground stations, links by kind, routing and traffic."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from leogym.common.errors import InputError, one_line
+from leogym.common.nearest import suggest_names
+from leogym.common.strict import Probability, Range, Strict
+from leogym.configs import file_paths
+from leogym.configs.queue import Queue
+from leogym.configs.scenario import Arrivals, Duration, Time
+
+FOLDER = Path(__file__).with_name("networks")
+Share = Annotated[float, Range(gt=0, le=1e6)]
+
+
+class Transmitter(Strict):
+    """The transmitters of all links of a kind."""
+
+    rate_mbps: Annotated[float, Range(gt=1e-6, lt=1e7)]
+    """Capacity in Mbit/s, above 0, counting whole IP packets."""
+    loss: Probability = 0.0
+    """Independent random loss per packet."""
+    queue: Queue = Field(default_factory=lambda: Queue(packets=100))
+    """The queue in front of it, in packets or bytes; by default 100 packets."""
+
+    @field_validator("queue")
+    @classmethod
+    def _sized(cls, queue: Queue) -> Queue:
+        if queue.bdp is not None:
+            raise ValueError("bdp: routes change, so give packets or bytes")
+        return queue
+
+
+class Stations(Strict):
+    """Ground stations; give exactly one field."""
+
+    names: Annotated[list[str], Field(min_length=2)] | None = None
+    """Cities, or ``LAT,LON`` in degrees."""
+    file: str | None = None
+    """A CSV file with the columns ``name``, ``lat_deg``, ``lon_deg`` and, for ``gravity``, ``population``."""
+    cities: Annotated[int, Range(ge=2, le=100_000)] | None = None
+    """This many of LeoGym's cities, drawn with the network's seed."""
+
+    @model_validator(mode="after")
+    def _one(self) -> "Stations":
+        if sum(field is not None for field in (self.names, self.file, self.cities)) != 1:
+            raise ValueError("give one of names, file and cities")
+        return self
+
+
+class Ground(Strict):
+    """Links between stations and satellites."""
+
+    uplink: Transmitter
+    """Of a station."""
+    downlink: Transmitter
+    """Of a satellite."""
+    shared: bool = True
+    """Whether a node has one transmitter for all its ground links, as in Hypatia; else one for each."""
+    min_elevation_deg: Annotated[float, Range(ge=0, lt=90)] | None = None
+    """Lowest elevation of a satellite in reach; the constellation's by default."""
+    max_slant_km: Annotated[float, Range(gt=0)] | None = None
+    """Limits reach by distance instead (Hypatia's rule)."""
+    satellites_per_station: Annotated[int, Range(ge=1, le=1000)] | None = None
+    """A station uses only this many satellites, the nearest; by default all in reach."""
+    stations_per_satellite: Annotated[int, Range(ge=1, le=100_000)] | None = None
+    """A satellite serves only this many stations, the nearest, by its beams; by default all in reach."""
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> "Ground":
+        if self.min_elevation_deg is not None and self.max_slant_km is not None:
+            raise ValueError("min_elevation_deg: give it or max_slant_km, not both")
+        return self
+
+
+class Routing(Strict):
+    """Shortest paths by propagation delay, over lasers between satellites; stations do not relay."""
+
+    interval_ms: Annotated[float, Range(ge=1, le=60_000)] = 100.0
+    """Time between two updates of delays and forwarding tables."""
+    vanished_links: Literal["deliver", "lose"] = "deliver"
+    """Fate of packets queued or in flight on a link that vanishes. Hypatia delivers them."""
+
+
+class Traffic(Strict):
+    """Flows by a pattern."""
+
+    pattern: Literal["permutation", "pairing", "gravity", "all_to_one", "pairs"]
+    """``permutation``: every station sends to one other and receives from one. ``pairing``: stations in
+    random pairs send to each other. ``gravity``: ends are drawn by population. ``all_to_one``: all send to
+    ``to``. ``pairs``: those of ``file``."""
+    flows: Annotated[int, Range(ge=1, le=1_000_000)] | None = None
+    """``gravity``: number of pairs to draw; else flows of each pair, by default 1."""
+    to: str | None = None
+    """``all_to_one``: name of the receiving station."""
+    file: str | None = None
+    """``pairs``: a CSV file with the columns ``from`` and ``to``, and any of ``scheme``, ``start_s``,
+    ``stop_s`` and ``transfer_bytes``."""
+    schemes: Annotated[dict[str, Share], Field(min_length=1)] = Field(default_factory=lambda: {"cubic": 1.0})
+    """Congestion control schemes and their shares of the flows."""
+    start_s: Time = 0.0
+    """When flows or arrivals start."""
+    stop_s: Duration | None = None
+    """When they stop; by default at the end."""
+    transfer_bytes: Annotated[int, Range(ge=1, le=10**15)] | None = None
+    """Size of each flow; by default flows are backlogged."""
+    arrivals: Arrivals | None = None
+    """Transfers that arrive at this total rate over all pairs."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Traffic":
+        for field, pattern in (("to", "all_to_one"), ("file", "pairs")):
+            if (getattr(self, field) is not None) != (self.pattern == pattern):
+                raise ValueError(f"{field}: {pattern} needs it, and no other pattern has it")
+        if self.pattern == "gravity" and self.flows is None:
+            raise ValueError("flows: gravity needs the number of pairs to draw")
+        if self.pattern == "pairs" and self.flows is not None:
+            raise ValueError("flows: the file of pairs has a row for each flow")
+        if self.arrivals is not None and (self.transfer_bytes is not None or self.pattern == "pairs"):
+            raise ValueError("arrivals: give it without transfer_bytes and without pairs of a file")
+        return self
+
+
+class Network(Strict):
+    """A constellation with ground stations and traffic."""
+
+    name: str = "network"
+    """Name in messages and reports."""
+    constellation: str = "starlink-1"
+    """A name that comes with LeoGym, or a file: YAML, two-line elements or OMM."""
+    epoch: str | None = None
+    """ISO 8601 with a zone; by default as in `leogym traces build`."""
+    start_s: Time = 0.0
+    """Start of the run in seconds since the epoch."""
+    duration_s: Duration
+    """Length of a run."""
+    seed: Annotated[int, Range(ge=0, lt=2**64)] = 1
+    """Seed of every random draw."""
+    host_jitter_us: Annotated[float, Range(ge=0, le=1e6)] = 20.0
+    """Each packet that a station sends is delayed by up to this much."""
+    handshake: bool = True
+    """Whether TCP flows start with a handshake."""
+    stations: Stations
+    """Ground stations."""
+    lasers: Transmitter
+    """Each direction of a laser; the constellation says which satellites are joined."""
+    ground: Ground
+    """Links between stations and satellites."""
+    routing: Routing = Field(default_factory=Routing)
+    """How packets find their way."""
+    traffic: Annotated[list[Traffic], Field(min_length=1)]
+    """At least one."""
+
+
+def names() -> list[str]:
+    """Return the names of the networks that come with LeoGym."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def parse(data: Any, source: str) -> Network:
+    """Return the network in ``data``; an `InputError` names ``source``, field and rule."""
+    try:
+        return Network.model_validate(data)
+    except ValidationError as error:
+        raise InputError(one_line(source, error)) from None
+
+
+def load(name_or_file: str) -> Network:
+    """Return a network that comes with LeoGym, or the one in a YAML file.
+
+    Raises:
+        InputError: there is none, or it is invalid.
+    """
+    path = FOLDER / f"{name_or_file}.yaml"
+    if not path.is_file():
+        path = Path(name_or_file)
+    if not path.is_file():
+        nearest = suggest_names(name_or_file, names())
+        raise InputError(f"network: {name_or_file!r}: neither a file nor a known network {nearest}")
+    data = file_paths.read(path)
+    return parse({"name": path.stem, **data} if isinstance(data, dict) else data, str(path))

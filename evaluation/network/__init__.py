@@ -1,0 +1,1 @@
+"""Runs of whole networks: simulation, tables and the report."""

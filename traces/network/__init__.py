@@ -1,0 +1,1 @@
+"""Networks: stations, the links of each moment, traffic and routes of a network file."""

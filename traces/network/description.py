@@ -1,0 +1,144 @@
+"""A network with all that its file names: stations, topology and flows."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import leosim
+import numpy as np
+
+from leogym.common.errors import InputError
+from leogym.configs import network as schema
+from leogym.configs.network import Network
+from leogym.traces.network import stations, topology, traffic
+from leogym.traces.network.stations import GroundStations
+from leogym.traces.network.topology import Topology
+
+
+@dataclass(frozen=True)
+class Description:
+    """A resolved network."""
+
+    network: Network
+    stations: GroundStations
+    topology: Topology
+    flows: list[traffic.Flow]
+
+    def steps(self) -> Iterator[tuple[float, float]]:
+        """Yield start and end of each routing interval in seconds, without adding up rounding errors."""
+        interval_s = self.network.routing.interval_ms / 1e3
+        count = int(np.ceil(self.network.duration_s / interval_s - 1e-9))
+        for index in range(count):
+            yield index * interval_s, min((index + 1) * interval_s, self.network.duration_s)
+
+    def node_name(self, node: int) -> str:
+        """Return the name of a satellite, or of a station, which count on from the satellites."""
+        satellites = self.topology.satellites
+        return (
+            self.topology.satellite_name(node)
+            if node < satellites
+            else self.stations.sites[node - satellites].name
+        )
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The pairs of stations with flows, in the order of their first flows."""
+        return list(dict.fromkeys((flow["route"][0], flow["route"][1]) for flow in self.flows))
+
+    def core(self, flows: list[traffic.Flow] | None = None) -> str:
+        """Return the JSON that `leosim.Constellation` takes, with these flows or the network's own."""
+        network = self.network
+        fields: dict[str, Any] = {
+            "name": network.name,
+            "duration_s": network.duration_s,
+            "seed": network.seed,
+            "host_jitter_us": network.host_jitter_us,
+            "handshake": network.handshake,
+            "telemetry_header_bytes": 0,
+            "telemetry_hop_bytes": 0,
+            "satellites": self.topology.satellites,
+            "stations": [site.name for site in self.stations.sites],
+            "lasers": self.topology.lasers.tolist(),
+            "laser": network.lasers.model_dump(),
+            "uplink": network.ground.uplink.model_dump(),
+            "downlink": network.ground.downlink.model_dump(),
+            "shared_ground": network.ground.shared,
+            "vanished_links": network.routing.vanished_links,
+            "flows": self.flows if flows is None else flows,
+        }
+        return json.dumps(fields)
+
+    def follow(self, simulation: leosim.Constellation, time_s: float) -> None:
+        """Give the simulation the links of the moment ``time_s`` into the run."""
+        moment = self.topology.moment(time_s)
+        simulation.follow(moment.laser_km, moment.station, moment.satellite, moment.km)
+
+    def routes(self, step_s: float) -> Iterator[tuple[float, list[tuple[list[int], float]]]]:
+        """Yield the time in s and each pair's nodes and RTT in ms, every ``step_s``.
+
+        The pairs are those of `pairs`. The RTT is propagation both ways. Without a route
+        there are no nodes.
+        """
+        # Flows that start with the run's last nanoseconds make the pairs known, and send nothing.
+        late_s = self.network.duration_s * (1 - 1e-9)
+        silent = [{"scheme": "reno", "start_s": late_s, "route": list(pair)} for pair in self.pairs]
+        simulation = leosim.Constellation(self.core(silent), series_ms=0)
+        for index in range(int(np.ceil(self.network.duration_s / step_s - 1e-9))):
+            time_s = index * step_s
+            simulation.advance(time_s)
+            self.follow(simulation, time_s)
+            yield time_s, [(nodes.tolist(), rtt_ns / 1e6) for nodes, rtt_ns in simulation.routes()]
+
+
+def load(name_or_file: str) -> Description:
+    """Return a network that comes with LeoGym, or the one in a file, with all that it names.
+
+    Raises:
+        InputError: the file, or one that it names, is invalid.
+    """
+    return describe(schema.load(name_or_file))
+
+
+def describe(network: Network) -> Description:
+    """Return a network with all that it names; see `load` for errors."""
+    resolved = stations.resolve(network)
+    description = Description(
+        network, resolved, Topology(network, resolved), traffic.flows(network, resolved)
+    )
+    try:
+        leosim.Constellation(description.core(description.flows[:1]), series_ms=0)
+    except leosim.InputError as error:
+        raise InputError(str(error)) from None
+    return description
+
+
+def check(description: Description, step_s: float) -> list[str]:
+    """Return a line for each pair that is without a route at some time.
+
+    Raises:
+        InputError: a station never sees a satellite.
+    """
+    topology.unseen(description.topology, description.stations, step_s)
+    dark: dict[int, list[float]] = {}
+    for time_s, routes in description.routes(step_s):
+        for index, (nodes, _) in enumerate(routes):
+            if not nodes:
+                dark.setdefault(index, []).append(time_s)
+    name, pairs = description.network.name, description.pairs
+    return [
+        f"{name}: {' > '.join(pairs[index])}: no route {_spans(times, step_s)}"
+        for index, times in sorted(dark.items())
+    ]
+
+
+def _spans(times: list[float], step_s: float) -> str:
+    """Return times, a step apart where they belong together, as spans in words."""
+    spans: list[list[float]] = []
+    for time_s in times:
+        if spans and time_s <= spans[-1][1] + step_s / 2:
+            spans[-1][1] = time_s + step_s
+        else:
+            spans.append([time_s, time_s + step_s])
+    words = [f"from {start:g} to {end:g} s" for start, end in spans[:3]]
+    return ", ".join(words) + (f", and {len(spans) - 3} more times" if len(spans) > 3 else "")
