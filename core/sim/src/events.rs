@@ -78,23 +78,23 @@ struct Tree {
     first: (Nanos, usize),
     /// The times of at most two sources.
     two: [Nanos; 2],
-    /// With more, pair k holds the nodes 2k and 2k + 1, the children of node k. The last half of the nodes are the sources,
-    /// padded to a power of two. Each other node is the earlier of its children; node 1 is the earliest of all.
-    pairs: Box<[[Pending; 2]]>,
+    /// With more, a tree in which group n holds the children of node n, the nodes 4n + 1 to 4n + 4. The last nodes are the
+    /// sources, padded to a power of four. Each other node is the earliest of its children.
+    groups: Box<[[Pending; 4]]>,
 }
 
 impl Tree {
     fn new(sources: usize) -> Self {
-        let leaves = if sources > 2 { sources.next_power_of_two() } else { 0 };
-        let mut pairs = vec![[0; 2]; leaves].into_boxed_slice();
-        for source in 0..leaves {
-            let node = leaves + source;
-            pairs[node / 2][node % 2] = pending(NEVER, source);
+        let mut tree = Self { first: (NEVER, 0), two: [NEVER; 2], groups: Box::default() };
+        if sources > 2 {
+            let mut leaves = 4;
+            while leaves < sources {
+                leaves *= 4;
+            }
+            tree.groups = vec![[pending(NEVER, 0); 4]; (leaves - 1) / 3].into();
+            (0..sources).rev().for_each(|source| tree.set_among_many(source, NEVER));
         }
-        for node in (1..leaves).rev() {
-            pairs[node / 2][node % 2] = pairs[node][0];
-        }
-        Self { first: (NEVER, 0), two: [NEVER; 2], pairs }
+        tree
     }
 
     #[inline(always)]
@@ -109,13 +109,15 @@ impl Tree {
 
     #[inline]
     fn time(&self, source: usize) -> Nanos {
-        let node = self.pairs.len() + source;
-        self.pairs.get(node / 2).map_or(self.two[source & 1], |pair| time_of(pair[node % 2]))
+        let leaf = self.groups.len() + source;
+        self.groups
+            .get(leaf.wrapping_sub(1) / 4)
+            .map_or(self.two[source & 1], |group| time_of(group[(leaf - 1) % 4]))
     }
 
     #[inline(always)]
     fn set(&mut self, source: usize, time: Nanos) {
-        if !self.pairs.is_empty() {
+        if !self.groups.is_empty() {
             self.set_among_many(source, time);
             return;
         }
@@ -125,23 +127,21 @@ impl Tree {
 
     #[inline(never)]
     fn set_among_many(&mut self, source: usize, time: Nanos) {
-        let mut node = self.pairs.len() + source;
-        self.pairs[node / 2][node % 2] = pending(time, source);
-        loop {
-            node /= 2;
-            let [low, high] = self.pairs[node];
-            let winner = low.min(high);
-            let parent = &mut self.pairs[node / 2][node % 2];
+        let mut node = self.groups.len() + source;
+        let mut winner = pending(time, source);
+        while node > 0 {
+            let place = (node - 1) % 4;
+            node = (node - 1) / 4;
+            let group = &mut self.groups[node];
             // If the winner stays as it was, so do the nodes above.
-            if *parent == winner {
+            if group[place] == winner {
                 return;
             }
-            *parent = winner;
-            if node == 1 {
-                self.first = (time_of(winner), winner as u32 as usize);
-                return;
-            }
+            group[place] = winner;
+            let [first, second, third, fourth] = *group;
+            winner = first.min(second).min(third.min(fourth));
         }
+        self.first = (time_of(winner), winner as u32 as usize);
     }
 }
 
