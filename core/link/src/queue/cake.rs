@@ -113,7 +113,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
             let verdict =
                 flow.state.judge(timing, now, now - waiting.since, active, random.next_u32(), &mut mark);
             tally.marked += u64::from(verdict.marked);
-            self.queues.charge(queue, waiting.bytes);
+            self.queues.flows[queue].charge(waiting.bytes);
             if verdict.dropped && !last {
                 tally.dropped += 1;
                 continue;

@@ -39,47 +39,54 @@ pub struct ControlLaw {
 }
 
 impl ControlLaw {
-    /// Dequeue (RFC 8289 §5.5). `pop` returns the next packet and the remaining backlog in bytes.
-    pub fn dequeue<P: Packet>(
+    /// Drop or mark what is due before a packet leaves `fifo` in `pool` (RFC 8289 §5.5). Return the bytes of the packet that is
+    /// then the first.
+    #[inline(always)]
+    pub fn prepare<P: Packet>(
         &mut self,
         settings: &CodelSettings,
         now: Nanos,
         tally: &mut Tally,
-        mut pop: impl FnMut() -> Option<(Waiting<P>, u64)>,
-    ) -> Option<Waiting<P>> {
-        let (mut waiting, mut over) = self.next(settings, now, &mut pop)?;
-        if self.dropping {
-            if !over {
-                self.dropping = false;
-                return Some(waiting);
+        (pool, fifo): (&mut Pool<P>, &mut Fifo),
+    ) -> Option<u32> {
+        if self.is_first_over(settings, now, pool, fifo)? {
+            self.control(settings, now, tally, (pool, fifo));
+        } else {
+            self.dropping = false;
+        }
+        pool.first(fifo).map(|first| first.bytes)
+    }
+
+    /// Drop or mark, given that the first packet's delay is over the target.
+    #[cold]
+    fn control<P: Packet>(
+        &mut self,
+        settings: &CodelSettings,
+        now: Nanos,
+        tally: &mut Tally,
+        (pool, fifo): (&mut Pool<P>, &mut Fifo),
+    ) {
+        if !self.dropping {
+            let marked = mark_or_drop(settings, tally, pool, fifo);
+            self.begin(settings, now);
+            if !marked {
+                self.is_first_over(settings, now, pool, fifo);
             }
-            while self.dropping && now >= self.drop_next {
-                self.count += 1;
-                self.approach_root();
-                if settings.ecn && waiting.packet.mark_congestion() {
-                    tally.marked += 1;
-                    self.drop_next = self.control_law(settings, self.drop_next);
-                    return Some(waiting);
-                }
-                tally.dropped += 1;
-                (waiting, over) = self.next(settings, now, &mut pop)?;
-                if over {
-                    self.drop_next = self.control_law(settings, self.drop_next);
-                } else {
-                    self.dropping = false;
-                }
+            return;
+        }
+        while self.dropping && now >= self.drop_next {
+            self.count += 1;
+            self.approach_root();
+            if mark_or_drop(settings, tally, pool, fifo) {
+                self.drop_next = self.control_law(settings, self.drop_next);
+                return;
             }
-        } else if over {
-            if settings.ecn && waiting.packet.mark_congestion() {
-                tally.marked += 1;
-                self.begin(settings, now);
+            if self.is_first_over(settings, now, pool, fifo) == Some(true) {
+                self.drop_next = self.control_law(settings, self.drop_next);
             } else {
-                tally.dropped += 1;
-                self.begin(settings, now);
-                (waiting, _) = self.next(settings, now, &mut pop)?;
+                self.dropping = false;
             }
         }
-        Some(waiting)
     }
 
     /// Enter the drop state (RFC 8289 §5.4). If the last one ended recently, resume at its drop rate.
@@ -107,30 +114,47 @@ impl ControlLaw {
         at + (settings.interval as f64 * self.inverse_root) as Nanos
     }
 
-    /// Pop the next packet; return whether the delay has been above the target for an interval, too.
-    fn next<P: Packet>(
+    /// Return whether the first packet's delay is over the target and has been so for an interval; `None` without packets.
+    #[inline(always)]
+    fn is_first_over<P>(
         &mut self,
         settings: &CodelSettings,
         now: Nanos,
-        pop: &mut impl FnMut() -> Option<(Waiting<P>, u64)>,
-    ) -> Option<(Waiting<P>, bool)> {
-        let Some((waiting, backlog)) = pop() else {
+        pool: &Pool<P>,
+        fifo: &Fifo,
+    ) -> Option<bool> {
+        let Some(first) = pool.first(fifo) else {
             self.first_above = 0;
             self.dropping = false;
             return None;
         };
-        let sojourn = now - waiting.since;
-        if sojourn < settings.target || backlog <= MTU {
+        if now - first.since < settings.target || pool.bytes() - u64::from(first.bytes) <= MTU {
             self.first_above = 0;
-            return Some((waiting, false));
+            return Some(false);
         }
         if self.first_above == 0 {
             self.first_above = now + settings.interval;
-            return Some((waiting, false));
+            return Some(false);
         }
-        let over = now >= self.first_above;
-        Some((waiting, over))
+        Some(now >= self.first_above)
     }
+}
+
+/// Mark the first packet and return true, or drop it.
+fn mark_or_drop<P: Packet>(
+    settings: &CodelSettings,
+    tally: &mut Tally,
+    pool: &mut Pool<P>,
+    fifo: &mut Fifo,
+) -> bool {
+    let marks = settings.ecn && pool.first_mut(fifo).is_some_and(|first| first.packet.mark_congestion());
+    if marks {
+        tally.marked += 1;
+    } else {
+        tally.dropped += 1;
+        pool.pop(fifo);
+    }
+    marks
 }
 
 /// A single queue with CoDel.
@@ -161,10 +185,8 @@ impl<P: Packet> Discipline<P> for Codel<P> {
 
     fn dequeue(&mut self, now: Nanos, tally: &mut Tally) -> Option<Waiting<P>> {
         let Self { settings, pool, fifo, law, .. } = self;
-        law.dequeue(settings, now, tally, || {
-            let waiting = pool.pop(fifo)?;
-            Some((waiting, pool.bytes()))
-        })
+        law.prepare(settings, now, tally, (pool, fifo))?;
+        pool.pop(fifo)
     }
 
     fn pool(&self) -> &Pool<P> {

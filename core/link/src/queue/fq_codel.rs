@@ -76,18 +76,12 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
             let queue = self.queues.turn()?;
             let Rotation { pool, flows, .. } = &mut self.queues;
             let flow = &mut flows[queue];
-            let fifo = &mut flow.fifo;
-            let next = flow.state.dequeue(&self.settings.codel, now, tally, || {
-                let waiting = pool.pop(fifo)?;
-                Some((waiting, pool.bytes()))
-            });
-            match next {
-                Some(waiting) => {
-                    self.queues.charge(queue, waiting.bytes);
-                    return Some(waiting);
-                }
-                None => self.queues.end_turn(queue),
+            if let Some(bytes) = flow.state.prepare(&self.settings.codel, now, tally, (pool, &mut flow.fifo))
+            {
+                flow.charge(bytes);
+                return pool.pop(&mut flow.fifo);
             }
+            self.queues.end_turn(queue);
         }
     }
 

@@ -50,19 +50,17 @@ impl<P> Pool<P> {
         self.bytes
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, fifo: &mut Fifo, waiting: Waiting<P>) {
         let bytes = u64::from(waiting.bytes);
-        let node = Node { waiting: Some(waiting), next: NONE, prior: fifo.tail };
-        let index = if self.free == NONE {
-            self.nodes.push(node);
-            (self.nodes.len() - 1) as u32
-        } else {
-            let index = self.free;
-            self.free = self.nodes[index as usize].next;
-            self.nodes[index as usize] = node;
-            index
-        };
+        if self.free == NONE {
+            self.grow();
+        }
+        let index = self.free;
+        let node = &mut self.nodes[index as usize];
+        self.free = node.next;
+        node.waiting = Some(waiting);
+        (node.next, node.prior) = (NONE, fifo.tail);
         if fifo.tail == NONE {
             fifo.head = index;
         } else {
@@ -72,15 +70,21 @@ impl<P> Pool<P> {
         self.count_in(fifo, bytes);
     }
 
+    #[inline]
     pub fn first(&self, fifo: &Fifo) -> Option<&Waiting<P>> {
         self.nodes.get(fifo.head as usize)?.waiting.as_ref()
+    }
+
+    /// Return the first packet of a queue, to mark it.
+    pub fn first_mut(&mut self, fifo: &Fifo) -> Option<&mut Waiting<P>> {
+        self.nodes.get_mut(fifo.head as usize)?.waiting.as_mut()
     }
 
     #[inline]
     pub fn pop(&mut self, fifo: &mut Fifo) -> Option<Waiting<P>> {
         let index = fifo.head;
         let node = self.nodes.get_mut(index as usize)?;
-        let waiting = node.waiting.take()?;
+        let bytes = node.waiting.as_ref()?.bytes;
         fifo.head = node.next;
         node.next = self.free;
         self.free = index;
@@ -88,8 +92,9 @@ impl<P> Pool<P> {
             Some(first) => first.prior = NONE,
             None => fifo.tail = NONE,
         }
-        self.count_out(fifo, waiting.bytes);
-        Some(waiting)
+        self.count_out(fifo, bytes);
+        // Last, because a packet is copied wherever it rests on its way out.
+        self.nodes.get_mut(index as usize)?.waiting.take()
     }
 
     pub fn pop_last(&mut self, fifo: &mut Fifo) -> Option<Waiting<P>> {
@@ -105,6 +110,13 @@ impl<P> Pool<P> {
         }
         self.count_out(fifo, waiting.bytes);
         Some(waiting)
+    }
+
+    /// Add a free node.
+    #[cold]
+    fn grow(&mut self) {
+        self.free = self.nodes.len() as u32;
+        self.nodes.push(Node { waiting: None, next: NONE, prior: NONE });
     }
 
     const fn count_in(&mut self, fifo: &mut Fifo, bytes: u64) {

@@ -17,6 +17,14 @@ pub struct FlowQueue<S> {
     listed: Listed,
 }
 
+impl<S> FlowQueue<S> {
+    /// Charge the queue for a packet that leaves it.
+    #[inline]
+    pub fn charge(&mut self, bytes: u32) {
+        self.deficit -= i64::from(bytes);
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Listed {
     No,
@@ -107,17 +115,12 @@ impl<P, S: Default> Rotation<P, S> {
             let queue = self.turn()?;
             match self.pop(queue) {
                 Some(waiting) => {
-                    self.charge(queue, waiting.bytes);
+                    self.flows[queue].charge(waiting.bytes);
                     return Some((queue, waiting));
                 }
                 None => self.end_turn(queue),
             }
         }
-    }
-
-    #[inline]
-    pub fn charge(&mut self, queue: usize, bytes: u32) {
-        self.flows[queue].deficit -= i64::from(bytes);
     }
 
     /// End an empty queue's turn (RFC 8290 §4.2): a new one moves behind the old ones, an old one leaves.
