@@ -20,6 +20,7 @@ use crate::prr::RateReduction;
 use crate::rack::Rack;
 use crate::ranges::RangeSet;
 use crate::rtt::{RTO_MAX, RttEstimator};
+use crate::sack::MAX_SACK_BLOCKS;
 use crate::scoreboard::Scoreboard;
 use crate::supply::Supply;
 use crate::undo::Undo;
@@ -141,6 +142,8 @@ pub struct Sender {
     rack: Rack,
     reduction: Option<RateReduction>,
     sacked: RangeSet,
+    /// The SACK blocks of the last ACK that had any: all in `sacked`.
+    last_blocks: [(u64, u64); MAX_SACK_BLOCKS],
     interval: IntervalCounters,
 }
 
@@ -153,6 +156,7 @@ impl Sender {
             supply: Supply::endless(),
             board: Scoreboard::new(),
             sacked: RangeSet::default(),
+            last_blocks: [(0, 0); MAX_SACK_BLOCKS],
             rtt: RttEstimator::new(),
             delivery: DeliveryRate::default(),
             rack: Rack::default(),

@@ -4,6 +4,7 @@ use leo_cc::{Ack, AtSending, CongestionControl, Recovery};
 
 use super::{Sender, State};
 use crate::receiver::AckToSend;
+use crate::sack::MAX_SACK_BLOCKS;
 use crate::{NEVER, Nanos, RateSample};
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -275,8 +276,15 @@ impl Sender {
     ) -> bool {
         let mut original = false;
         let originals_end = self.originals_end();
-        let Self { board, sacked, delivery, rack, rtt, .. } = self;
-        for (start, end) in ack.sacks.ranges(ack.cumulative) {
+        let Self { board, sacked, delivery, rack, rtt, last_blocks, .. } = self;
+        let before = std::mem::replace(last_blocks, [(0, 0); MAX_SACK_BLOCKS]);
+        for (block, last) in ack.sacks.ranges(ack.cumulative).zip(last_blocks) {
+            *last = block;
+            // Each block comes three times or more (RFC 2018 §4).
+            if before.contains(&block) {
+                continue;
+            }
+            let (start, end) = block;
             sacked.insert(start.max(board.una()), end.min(board.next()), |low, high| {
                 for seq in low..high {
                     let segment = board.sack(seq);
