@@ -46,6 +46,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "usage": [],
         "version": ["--version"],
         "nonsense": ["nonsense"],
+        "network": ["network", "run", "--help"],
         "traces list": ["traces", "list"],
         "traces plot": ["traces", "plot", str(folder / "nothing.csv"), "--out", "OUT.svg"],
         "traces help": ["traces", "build", "--help"],

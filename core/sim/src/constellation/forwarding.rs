@@ -14,6 +14,15 @@ use crate::path::Next;
 /// No transmitter in front of a link: it has its own.
 const OWN: u32 = u32::MAX;
 
+/// What a packet on a link, or before it, needs to know.
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    /// The node at the link's end; stations count on from the satellites.
+    head: u32,
+    /// The transmitter in front of it, or [`OWN`].
+    transmitter: u32,
+}
+
 /// A link between a station and a satellite at a moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GroundLink {
@@ -86,10 +95,8 @@ pub struct Forwarding {
     satellites: u32,
     pub mesh: Mesh,
     laser_km: Vec<f64>,
-    /// The node at the end of each link; stations count on from the satellites.
-    heads: Vec<u32>,
-    /// The transmitter in front of each link, or [`OWN`].
-    transmitters: Vec<u32>,
+    /// By link.
+    hops: Vec<Hop>,
     ground: BTreeMap<(u32, u32), GroundPair>,
     updates: u32,
     reach: Vec<Vec<Reach>>,
@@ -98,6 +105,8 @@ pub struct Forwarding {
     trees: Vec<Tree>,
     /// Next link by destination and satellite: `table[row * satellites + satellite]`.
     table: Vec<u32>,
+    /// Rows of both ways by path number, apart from the pairs, because every packet reads them at every satellite.
+    rows: Vec<[u32; 2]>,
     /// Senders and receivers, by path number.
     pub pairs: Vec<Pair>,
     /// Packets that stations and satellites had no route for.
@@ -120,8 +129,10 @@ impl Forwarding {
         let mesh = Mesh::new(satellites, lasers);
         Self {
             satellites,
-            heads: (0..2 * lasers.len() as u32).map(|link| mesh.head(link)).collect(),
-            transmitters: vec![OWN; 2 * lasers.len()],
+            hops: (0..2 * lasers.len() as u32)
+                .map(|link| Hop { head: mesh.head(link), transmitter: OWN })
+                .collect(),
+            rows: pairs.iter().map(|pair| pair.rows).collect(),
             mesh,
             laser_km: vec![f64::INFINITY; lasers.len()],
             ground: BTreeMap::new(),
@@ -140,11 +151,11 @@ impl Forwarding {
     /// Return the step of a packet that has crossed `link`; `None` if it has reached its station.
     #[inline]
     pub fn onward(&self, path: u32, back: bool, link: usize) -> Option<Next> {
-        let node = self.heads[link];
+        let node = self.hops[link].head;
         if node >= self.satellites {
             return None;
         }
-        let row = self.pairs[path as usize].rows[usize::from(back)] as usize;
+        let row = self.rows[path as usize][usize::from(back)] as usize;
         Some(self.step(self.table[row * self.satellites as usize + node as usize]))
     }
 
@@ -159,8 +170,9 @@ impl Forwarding {
         if link == NOWHERE {
             return Next::Nowhere;
         }
-        let goes_on = self.heads[link as usize] < self.satellites;
-        match self.transmitters[link as usize] {
+        let Hop { head, transmitter } = self.hops[link as usize];
+        let goes_on = head < self.satellites;
+        match transmitter {
             OWN if goes_on => Next::Link(link),
             OWN => Next::Last(link),
             transmitter => Next::Through { transmitter, link, goes_on },
@@ -170,17 +182,17 @@ impl Forwarding {
     /// Iterate over the links and shared transmitters of the current route of `path`, there and back.
     pub fn crossed(&self, path: u32) -> impl Iterator<Item = u32> {
         let links = self.pairs[path as usize].routes.iter().flatten().copied();
-        links.flat_map(|link| [self.transmitters[link as usize], link]).filter(|&link| link != OWN)
+        links.flat_map(|link| [self.hops[link as usize].transmitter, link]).filter(|&link| link != OWN)
     }
 
     /// Add a link, with the transmitter in front of it if it shares that with others.
     pub fn add(&mut self, link: u32, needed: &Needed, transmitter: Option<u32>) {
-        assert_eq!(link as usize, self.heads.len(), "links are numbered in order");
-        self.heads.push(match needed.way {
+        assert_eq!(link as usize, self.hops.len(), "links are numbered in order");
+        let head = match needed.way {
             GroundWay::Up => needed.satellite,
             GroundWay::Down => self.satellites + needed.station,
-        });
-        self.transmitters.push(transmitter.unwrap_or(OWN));
+        };
+        self.hops.push(Hop { head, transmitter: transmitter.unwrap_or(OWN) });
         if let Some(pair) = self.ground.get_mut(&(needed.station, needed.satellite)) {
             pair.links[needed.way as usize] = link;
         }
@@ -188,8 +200,7 @@ impl Forwarding {
 
     /// Reserve the number of a link that packets only depart from.
     pub fn add_transmitter(&mut self) {
-        self.heads.push(NOWHERE);
-        self.transmitters.push(OWN);
+        self.hops.push(Hop { head: NOWHERE, transmitter: OWN });
     }
 
     /// Take over the links of a moment: lengths and paths, but not the tables, for which [`needed`](Self::needed) links may
@@ -281,7 +292,7 @@ impl Forwarding {
                     loop {
                         let link = self.table[row * satellites + satellite as usize];
                         route.push(link);
-                        let head = self.heads[link as usize];
+                        let head = self.hops[link as usize].head;
                         if head >= self.satellites {
                             base_rtt += delay(self.ground[&(head - self.satellites, satellite)].km);
                             break;
@@ -300,7 +311,7 @@ impl Forwarding {
 
     /// Return the node at the end of a link; stations count on from the satellites.
     pub fn head(&self, link: u32) -> u32 {
-        self.heads[link as usize]
+        self.hops[link as usize].head
     }
 
     /// Return the node of a station.
@@ -311,7 +322,7 @@ impl Forwarding {
     /// Return what a link is.
     pub fn place(&self, link: u32) -> Place {
         let lasers = 2 * self.mesh.lasers.len() as u32;
-        match self.heads[link as usize] {
+        match self.hops[link as usize].head {
             NOWHERE => Place::Transmitter { of_station: ((link - lasers) as usize) < self.reach.len() },
             _ if link < lasers => Place::Laser,
             node if node < self.satellites => Place::Up,

@@ -1,0 +1,58 @@
+"""Cost of a packet on each link of a network, compared with a single static link, and of finding routes."""
+
+import time
+from collections.abc import Iterator
+
+import leosim
+
+from leogym.configs import network as schema
+from leogym.configs.queue import Queue
+from leogym.configs.scenario import Flow, Link, Reverse, Scenario
+from leogym.traces.network import description
+from leogym.traces.network.description import Description
+from tests.bench.row import Row
+
+SECONDS = 3.0
+REPEATS = 3
+ROUTE_SHARE = 0.5
+"""At most this much of the time for packets goes into routes."""
+
+
+def rows() -> Iterator[Row]:
+    """Yield both costs, measured in turns."""
+    described = description.describe(schema.load("starlink-100").model_copy(update={"duration_s": SECONDS}))
+    flows = len(described.flows)
+    hop_ns, routes_s, packets_s, link_ns = zip(
+        *((*_network(described), _link(flows)) for _ in range(REPEATS)), strict=True
+    )
+    against = f"{flows} flows over one static link of as much capacity, taking turns"
+    yield Row("network.hop", min(hop_ns), "CPU ns/packet and link", min(link_ns), against)
+    against = "the packets of the same run"
+    yield Row("network.routes", min(routes_s), "CPU s", min(packets_s), against, ROUTE_SHARE, at_most=True)
+
+
+def _network(described: Description) -> tuple[float, float, float]:
+    """Return the CPU time in ns of a packet and link, and the CPU time in s of routes and of packets."""
+    simulation = leosim.Constellation(described.core(), series_ms=0)
+    routes_s = packets_s = 0.0
+    for start_s, end_s in described.steps():
+        begin = time.process_time()
+        described.follow(simulation, start_s)
+        routed = time.process_time()
+        simulation.advance(end_s)
+        routes_s, packets_s = routes_s + routed - begin, packets_s + time.process_time() - routed
+    return 1e9 * packets_s / simulation.traffic()["hops"], routes_s, packets_s
+
+
+def _link(flows: int) -> float:
+    """Return the CPU time in ns of a packet and link, where data and ACKs cross a link each."""
+    rate_mbps, queue = 20.0 * flows, Queue(packets=100 * flows)
+    reverse = Reverse(rate_mbps=rate_mbps, queue=queue)
+    link = Link(rate_mbps=rate_mbps, delay_ms=40.0, queue=queue, reverse=reverse)
+    schemes = ("cubic", "bbr3")
+    each = [Flow(scheme=scheme, route=["link"], count=flows // 2) for scheme in schemes]
+    text = Scenario(duration_s=SECONDS, handshake=True, links={"link": link}, flows=each).to_json()
+    begin = time.process_time()
+    [log] = leosim.run([text], {}, series_ms=0.0, threads=1)
+    spent_s = time.process_time() - begin
+    return 1e9 * spent_s / sum(link["delivered_packets"] for link in log.links)
