@@ -104,7 +104,7 @@ impl Tree {
 
     /// The number of sources that it has room for.
     fn room(&self) -> usize {
-        self.pairs.len().max(2)
+        if self.groups.is_empty() { 2 } else { 3 * self.groups.len() + 1 }
     }
 
     #[inline]
@@ -159,7 +159,11 @@ mod tests {
         ) {
             let mut queue = EventQueue::new(links, flows);
             let (mut link_times, mut flow_times) = (vec![NEVER; links], vec![NEVER; flows]);
-            for (is_link, index, time) in updates {
+            let half = updates.len() / 2;
+            for (number, (is_link, index, time)) in updates.into_iter().enumerate() {
+                if number == half {
+                    queue.grow(5 * links);
+                }
                 if is_link {
                     let link = index.index(links);
                     queue.set_link(link, time);
