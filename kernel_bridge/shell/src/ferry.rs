@@ -46,7 +46,7 @@ pub struct Tally {
     pub lateness: Histogram<4>,
     /// Packets that the kernel refused because the device was down.
     pub refused: u64,
-    /// Packets other than IPv4, which never entered the link.
+    /// Packets other than IPv4 and IPv6 from host to host, which never entered the link.
     pub foreign: u64,
     pub offered: u64,
     pub delivered: u64,
@@ -92,7 +92,7 @@ impl<'a> Way<'a> {
                         Event::Left { bytes, after: at - packet.offered_at, late },
                     );
                 }
-                if self.to.write(packet.contents()).is_err() {
+                if self.to.write(packet.framed()).is_err() {
                     self.tally.refused += 1;
                 }
                 packet.delivered();
@@ -121,7 +121,7 @@ impl<'a> Way<'a> {
                 continue;
             }
             if let Some(journal) = journal {
-                journal.note(now, self.direction, Event::Came(bytes as u16));
+                journal.note(now, self.direction, Event::Came(packet.contents().len() as u16));
             }
             let offer = self.link.offer(packet, now);
             if journal.is_some() && (offer == Offer::Dropped || self.link.next_event() <= now) {

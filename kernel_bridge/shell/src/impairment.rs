@@ -147,6 +147,7 @@ mod tests {
 
     use super::*;
     use crate::arguments::{Request, parse};
+    use crate::datagram::DEVICE_HEADER;
     use crate::datagram::Pool;
 
     fn arguments(line: &str) -> Arguments {
@@ -182,8 +183,8 @@ mod tests {
             let pool = Pool::of(900);
             for _ in 0..900 {
                 let mut packet = pool.take();
-                packet.room()[0] = 0x45;
-                assert!(packet.filled(MTU, 0));
+                packet.room()[DEVICE_HEADER] = 0x45;
+                assert!(packet.filled(DEVICE_HEADER + MTU, 0));
                 link.offer(packet, 0);
             }
             link.stats(0).dropped

@@ -14,10 +14,15 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 /// Packets that the kernel queues for this process before it drops.
 const BACKLOG_PACKETS: i32 = 8_192;
 
-/// `TUNSETIFF` of <linux/if_tun.h>.
+/// `TUNSETIFF`, `TUNSETOFFLOAD` and `TUN_F_CSUM` of <linux/if_tun.h>.
 const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
+const TUNSETOFFLOAD: libc::Ioctl = 0x4004_54d0;
+const TUN_F_CSUM: libc::c_ulong = 1;
 
-/// A TUN device. Each call reads or writes one packet, without a device header.
+/// A TUN device. Each call reads or writes one packet after its device header (`struct virtio_net_hdr`).
+///
+/// The device leaves checksums to others, as network cards do. Senders need this for UDP segmentation offload
+/// (`UDP_SEGMENT`). The kernel still splits segments, so each packet has at most [`MTU`](crate::datagram::MTU) bytes.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -33,9 +38,11 @@ impl Tun {
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
             .open("/dev/net/tun")?;
         let mut request = named(name);
-        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
         // SAFETY: TUNSETIFF reads and writes one ifreq, which lives until the call returns.
         check(unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF, &raw mut request) })?;
+        // SAFETY: TUNSETOFFLOAD takes its argument by value.
+        check(unsafe { libc::ioctl(file.as_raw_fd(), TUNSETOFFLOAD, TUN_F_CSUM) })?;
         let name =
             request.ifr_name.iter().take_while(|&&letter| letter != 0).map(|&letter| letter as u8 as char);
         Ok(Self { name: name.collect(), file })
