@@ -284,6 +284,16 @@ def test_all_wheels_have_the_version_that_the_command_prints(wheels: dict[str, P
     assert wheels.keys() == {"leogym", "leosim", *programs}
 
 
+def test_the_wheel_of_mm_leo_is_one_program_and_needs_nothing(wheels: dict[str, Path]) -> None:
+    with zipfile.ZipFile(wheels["mm_leo"]) as wheel:
+        files = [name for name in wheel.namelist() if ".dist-info/" not in name]
+        metadata = next(name for name in wheel.namelist() if name.endswith("/METADATA"))
+        text = wheel.read(metadata).decode()
+    assert [Path(name).name for name in files] == ["mm-leo"]
+    assert "Requires-Dist" not in text
+    assert "mm-delay 20 CMD" in text, "its page is the wheel's description"
+
+
 def test_provenance_has_the_commit_that_the_wheel_was_built_from(wheels: dict[str, Path], run: Run) -> None:
     with zipfile.ZipFile(wheels["leogym"]) as wheel:
         commit = wheel.read("leogym/commit").decode().strip()
