@@ -18,6 +18,7 @@ MARKS = {
     "a comparison of detectors": ("detection.json",),
     "learning curves": ("curves.csv",),
     "a network's run": ("network.json",),
+    "a run of programs": ("connections.parquet",),
     "a lab run": ("flows.parquet",),
     "a shipped policy": ("choice.json",),
     "an imported policy": ("policy/policy.json",),

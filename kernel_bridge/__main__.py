@@ -37,9 +37,10 @@ def parser() -> OneLineParser:
 def main() -> int:
     """Run the command line of this process."""
     options = parser().parse_args()
-    carry_out = {"lab": lab_command.carry_out, "tunnel": tunnel_command.carry_out}.get(options.command)
-    if carry_out is not None:
-        print("\n".join(carry_out(options)))
+    if options.command == "lab":
+        return lab_command.run(options)
+    if options.command == "tunnel":
+        print("\n".join(tunnel_command.carry_out(options)))
         return 0
     lines = list(check() if options.command == "check" else clean())
     print("\n".join(lines) if lines else "nothing is left of any run")

@@ -14,7 +14,7 @@ from tests.test_docs import PAGES, ROOT, tokens
 ROOMS = tuple(sorted(path.name for path in (ROOT / "leogym").iterdir() if path.is_dir()))
 NAME = re.compile(rf"(?:leogym|leosim|gymnasium|{'|'.join(ROOMS)})(?:\.[A-Za-z_]\w*)+")
 FILE = re.compile(r"[\w-]+\.(?:py|rs|c|js|sh)")
-OF_OTHERS = ("sac_continuous_action.py", "aimd.py", "handover.py", "hystart.rs")
+OF_OTHERS = ("sac_continuous_action.py", "aimd.py", "handover.py", "hystart.rs", "server.py")
 """A library's file, a reader's, and names that are examples of names."""
 SUFFIXES = (".py", ".rs", ".c", ".js", ".sh", ".md", ".csv", ".json", ".yaml", ".txt", ".html", ".parquet")
 

@@ -16,11 +16,12 @@ from studies.detection import __main__ as detection
 from tests.kills import contents
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+PROGRAM_OPTIONS = ("--rate-mbps", "1", "--delay-ms", "1", "--server", "true", "true")
 SWEEP, PROGRAM = "configs/sweeps/ppo-leo.yaml", "agents/search/programs/queue-target.yaml"
 
 
 def lab(arguments):
-    lab_command.carry_out(kernel_bridge.parser().parse_args(arguments))
+    lab_command.run(kernel_bridge.parser().parse_args(arguments))
 
 
 COMMANDS = {
@@ -35,6 +36,7 @@ COMMANDS = {
     "leobench seeds": ("LeoBench's results", leobench.run, ["seeds", "cubic", "reno"]),
     "detection": ("a comparison of detectors", detection.main, []),
     "lab": ("a lab run", lab, ["lab", "run", "static-100-cubic"]),
+    "programs": ("a run of programs", lab, ["lab", "exec", *PROGRAM_OPTIONS]),
 }
 
 

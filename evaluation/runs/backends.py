@@ -18,7 +18,7 @@ from leogym.configs.scenario import Scenario
 from leogym.evaluation.entries.process import Program
 from leogym.evaluation.runs import programs
 from leogym.kernel_bridge.host import schemes
-from leogym.kernel_bridge.lab import image, qemu
+from leogym.kernel_bridge.lab import image, own_modules, qemu
 from leogym.kernel_bridge.lab import virtual_run as lab
 from leogym.kernel_bridge.runner import backends as real
 from leogym.kernel_bridge.runner.link_shells import Backend as LinkBackend
@@ -218,7 +218,8 @@ class Lab(_OfKernel):
         package = Path(kernel_bridge.__file__).parent
         readers = sorted(path for path in package.rglob("*.py") if not path.name.startswith("test_"))
         parts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in readers]
-        words = [str(image.latest().manifest["sha256"]), qemu.version(), build.core(), *parts]
+        own = [module.sha256 for module in own_modules.registered(image.latest()).values()]
+        words = [*own, str(image.latest().manifest["sha256"]), qemu.version(), build.core(), *parts]
         return hashlib.sha256("\0".join(words).encode()).hexdigest()
 
     def check(self, scenarios: Iterable[Scenario]) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 from leogym.kernel_bridge.inside.session import GuestJob, GuestJobResult
 
@@ -20,6 +21,9 @@ STOP_PORT = 0x505  # the port of pvpanic: writing 1 stops the guest
 PROGRESS_FD = "LEOGYM_PROGRESS_FD"
 """Environment variable: the descriptor for the job's progress, in lines of JSON."""
 
+_RECEIVED = Path("/job")
+_PART_BYTES = 1 << 20
+
 # <linux/random.h>
 _RNDADDENTROPY, _RNDRESEEDCRNG = 0x40085203, 0x5207
 
@@ -29,9 +33,10 @@ def main() -> int:
     ports = _ports()
     with ports[PROGRESS].open("wb", buffering=0) as progress, ports[RESULT].open("wb") as result:
         stop()
-        job, data = _job()
-        _seed(bytes.fromhex(job["seed"]))
-        _write_files(job, data)
+        with _received().open("rb") as received:
+            job: GuestJob = json.loads(received.readline())
+            _seed(bytes.fromhex(job["seed"]))
+            _write_files(job, received)
         progress.write(b'{"event": "begun", "virtual_s": %.3f}\n' % time.monotonic())
         process = subprocess.run(
             job["command"],
@@ -41,17 +46,19 @@ def main() -> int:
             pass_fds=[progress.fileno()],
             env={**os.environ, PROGRESS_FD: str(progress.fileno())},
         )
-        files = {name: Path(name) for name in _files_under(job["results"])}
+        # If the job failed, some may still grow.
+        files = {name: Path(name).stat().st_size for name in _files_under(job["results"])}
         head: GuestJobResult = {
             "status": process.returncode,
             "virtual_s": time.monotonic(),
             "stdout": process.stdout.decode(errors="replace"),
             "stderr": process.stderr.decode(errors="replace"),
-            "files": {name: path.stat().st_size for name, path in files.items()},
+            "files": files,
         }
         result.write(json.dumps(head).encode() + b"\n")
-        for path in files.values():
-            result.write(path.read_bytes())
+        for name, size in files.items():
+            with Path(name).open("rb") as file:
+                _copy(file, result, size)
         result.write(b"end\n")
         progress.write(b'{"event": "done", "virtual_s": %.3f}\n' % time.monotonic())
     return process.returncode
@@ -64,10 +71,11 @@ def stop() -> None:
     os.close(ports)
 
 
-def _job() -> tuple[GuestJob, bytes]:
-    data = subprocess.run(["firmware_file", JOB], check=True, stdout=subprocess.PIPE).stdout
-    head, _, files = data.partition(b"\n")
-    return json.loads(head), files
+def _received() -> Path:
+    """Read the job into a file, because its files may be larger than half of the memory."""
+    with _RECEIVED.open("wb") as file:
+        subprocess.run(["firmware_file", JOB], check=True, stdout=file)
+    return _RECEIVED
 
 
 def _seed(seed: bytes) -> None:
@@ -78,17 +86,28 @@ def _seed(seed: bytes) -> None:
         fcntl.ioctl(random, _RNDRESEEDCRNG)
 
 
-def _write_files(job: GuestJob, data: bytes) -> None:
+def _write_files(job: GuestJob, received: IO[bytes]) -> None:
+    """Write the job's files, whose bytes come next, and remove the received file."""
     for name, mode in job["folders"].items():
         Path(name).mkdir(parents=True)
         Path(name).chmod(mode)
-    position = 0
     for name, (size, mode) in job["files"].items():
         path = Path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data[position : position + size])
-        path.chmod(mode)
-        position += size
+        # A new file, because writing into a library that a process uses would end that process.
+        temporary = path.with_name(f"{path.name}.new")
+        with temporary.open("wb") as file:
+            _copy(received, file, size)
+        temporary.chmod(mode)
+        temporary.rename(path)
+    _RECEIVED.unlink()
+
+
+def _copy(source: IO[bytes], target: IO[bytes], size: int) -> None:
+    while size:
+        part = source.read(min(size, _PART_BYTES))
+        target.write(part)
+        size -= len(part)
 
 
 def _ports() -> dict[str, Path]:

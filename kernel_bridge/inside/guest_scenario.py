@@ -55,6 +55,8 @@ class GuestRun(scenario.Run):
     def carry_out(self) -> GuestResult:
         """Return the run's result with leo-bridge's."""
         result = super().carry_out()
+        kernel_log = subprocess.run(["/applets/dmesg"], check=True, stdout=subprocess.PIPE).stdout
+        (Path(self.session["folder"]).parent / "logs/kernel").write_bytes(kernel_log)
         return {**result, "served": self.daemon.status() if self.daemon is not None else None}
 
     def prepare(self) -> None:
@@ -68,6 +70,8 @@ class GuestRun(scenario.Run):
             preparation.make_setuid(self.private, Path("/bin") / Path(program).name)
         for name, value in self.guest["tcp_cubic"].items():
             (_CUBIC / name).write_text(str(value))
+        for module in self.guest["modules"]:
+            preparation.call("/applets/insmod", module["file"], *module["parameters"])
         if self.daemon is not None:
             self.daemon.start()
 
@@ -80,6 +84,10 @@ class GuestRun(scenario.Run):
             target=_report_progress, args=(origin, self.session["duration_ns"]), daemon=True
         ).start()
         return origin
+
+    def environment(self, flow: SessionFlow, role: Role) -> dict[str, str]:
+        """Let the first flow's receiver, which wakes most often, keep the processor awake."""
+        return {"AWAKE": "1"} if role == "receive" and flow is self.session["flows"][0] else {}
 
 
 class WiredRun(GuestRun):
@@ -126,10 +134,6 @@ class WiredRun(GuestRun):
     def enter(self, level: int) -> list[str]:
         """Return the prefix that runs a command in a level's network namespace."""
         return ["nsenter", f"--net={namespace(self.wires.levels[level].name)}", "--"]
-
-    def environment(self, flow: SessionFlow, role: Role) -> dict[str, str]:
-        """Let the first flow's receiver, which wakes most often, keep the processor awake."""
-        return {"AWAKE": "1"} if role == "receive" and flow is self.session["flows"][0] else {}
 
     def prepare_level(self, level: int) -> None:
         """Set a level's TCP settings and turn on forwarding."""

@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -34,6 +35,7 @@ from leogym.kernel_bridge.inside.ending import (
 from leogym.kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
 from leogym.kernel_bridge.inside.shell_logs import wait_for_begin
 
+GRID_NS = 100_000_000
 START_S = 0.05  # time from the last preparation to the run's start, unless the run asks for more
 
 MARK = 'echo "$0 $$" >"$1"; shift; "$@"; status=$?; [ $status = 75 ] || exit $status'
@@ -80,6 +82,7 @@ class Run:
         senders = [self.start_end(flow, "send") for flow in self.session["flows"]]
         for end in (*receivers, *senders):
             self.expect_ready(end)
+        self.start_servers()
         origin_ns = self.origin_ns()
         with os.fdopen(self.session["start_descriptor"], "w") as pipe:
             pipe.write(f"{origin_ns}\n")
@@ -87,6 +90,9 @@ class Run:
             assert end.stdin is not None
             end.stdin.write(f"{origin_ns}\n".encode())
             end.stdin.close()
+        if not self.run_clients(origin_ns):
+            for end in (*senders, *receivers):
+                os.kill(end.pid, signal.SIGTERM)  # Popen.terminate would collect one that has ended
         stderrs = [self.wait(end, origin_ns) for end in (*senders, *receivers)]
         for shell in (*reversed(branches), shells):
             self.end_shell(shell)
@@ -107,6 +113,14 @@ class Run:
             preparation.make_setuid(self.private, Path(program))
         preparation.call("cc", "-O2", "-pthread", "-o", self.traffic, preparation.SOURCES / "traffic.c")
         raise_priority()
+
+    def start_servers(self) -> None:
+        """Start programs that must be ready at the run's start; only runs with programs have any."""
+
+    def run_clients(self, origin_ns: int) -> bool:
+        """Run programs; return whether the flows continue until their planned stops."""
+        del origin_ns
+        return True
 
     def start_shells(self) -> subprocess.Popen[bytes]:
         """Start the chain of shells; return the outermost once every level has started."""
@@ -222,7 +236,9 @@ class Run:
 
     def origin_ns(self) -> int:
         """Return the run's start on the monotonic clock: ``lead_ns`` into the aligned traces, else soon."""
+        # On a grid, so that the time that preparations take does not shift the run against periodic timers.
         soon = time.monotonic_ns() + round(self.session["start_s"] * 1e9)
+        soon = -(-soon // GRID_NS) * GRID_NS
         begins = [wait_for_begin(Path(log)) for log in self.session["aligned"]]
         if not begins:
             return soon

@@ -76,6 +76,45 @@ class Wire(TypedDict):
     capacity: WireCapacity | None  # None: no limit
 
 
+class HostSession(TypedDict):
+    """A host on which programs run."""
+
+    name: str
+    level: int
+    root: str  # its root folder; "/": this machine's files
+    folder: str  # the programs' working folder, seen from within the root
+    results: list[str]  # files to copy to `ProgramsSession.results`, seen from within the root
+
+
+class ProgramSession(TypedDict):
+    """A program on a host."""
+
+    name: str
+    host: int  # its place among the hosts
+    command: list[str]
+    env: dict[str, str]
+    stdin: str
+    stdout: str
+    stderr: str
+    start_ns: int
+    listens: int | None  # None: a client; 0: a server with any port; else the port that it must listen on
+
+
+class ProgramsSession(TypedDict):
+    """The programs of a run."""
+
+    hosts: list[HostSession]
+    programs: list[ProgramSession]
+    common: str | None  # root folder of files that all hosts have besides their own; None: this machine's
+    hosts_file: str  # file with the hosts' names and addresses
+    results: str  # folder for the files to return; those of a host in a folder of its name
+    tcp_logs: list[str]  # file for the TCP connections of each host
+    captures: list[str]  # file for the packets of each host, or empty
+    tls: str | None  # root folder of openssl, which makes the certificates; None: no certificates
+    limit_ns: int  # from the run's start
+    unix_ns: int | None  # Unix time at the run's start; None: the machine's
+
+
 class RunSession(TypedDict):
     """A run, for `kernel_bridge.inside.scenario`."""
 
@@ -98,12 +137,41 @@ class RunSession(TypedDict):
     settings: dict[str, str]  # TCP settings of every level besides `scenario.SETTINGS`, by sysctl name
 
 
+class ProgramResult(TypedDict):
+    """The result of a program."""
+
+    status: int | None  # exit status, or 128 and the signal; None: it was ended
+    start_ns: int
+    stop_ns: int
+    cpu_ns: int
+
+
+class ProgramsResult(TypedDict):
+    """The result of the programs of a run."""
+
+    end_ns: int  # when the last client ended, from the run's start
+    programs: list[ProgramResult]
+    missing: list[str]  # results that do not exist: host, colon, path
+
+
 class RunResult(TypedDict):
     """The result of a run."""
 
     origin_ns: int  # the run's start, on the monotonic clock
     origin_epoch_ns: int  # the run's start, since 1970
     senders: list[str]  # standard error of each flow's sender
+
+
+class ProgramsRunSession(RunSession):
+    """A run with programs, for `kernel_bridge.inside.programs`."""
+
+    user_programs: ProgramsSession
+
+
+class ProgramsRunResult(RunResult):
+    """The result of a run with programs."""
+
+    programs: ProgramsResult
 
 
 class ServedSession(TypedDict):
@@ -114,12 +182,24 @@ class ServedSession(TypedDict):
     reports: dict[str, list[tuple[int, int]]]  # begin and end of handover reports, by destination port
 
 
+class ModuleSession(TypedDict):
+    """A kernel module to load."""
+
+    file: str
+    parameters: list[str]
+
+
 class GuestSession(RunSession):
     """A run in the lab's guest, for `kernel_bridge.inside.guest_scenario`."""
 
     served: ServedSession | None  # None if no flow needs leo-bridge
     tcp_cubic: dict[str, int]  # parameters of the module tcp_cubic
+    modules: list[ModuleSession]
     queue_logs: list[str] | None  # for counters of Linux's queueing disciplines; None if links are mm-leo's
+
+
+class GuestProgramsSession(GuestSession, ProgramsRunSession):
+    """A run with programs in the lab's guest, for `kernel_bridge.inside.guest_programs`."""
 
 
 class ServedResult(TypedDict):

@@ -13,6 +13,8 @@
 // sender's sending periods in ns from the origin. At its end a program prints on standard error how late it was
 // ("late_ns N") and, if all BYTES are acknowledged, when ("completed_ns N").
 //
+// SIGTERM ends a program as STOP_NS does.
+//
 // With AWAKE in its environment, a second thread at the lowest priority keeps the processor from halting.
 //
 // Logs are records of host-endian integers. A tcp sender logs every SAMPLE_NS: time (ns from the origin), sizes of
@@ -27,8 +29,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,8 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "awake.h"
 
 #ifndef TCP_CC_INFO
 #define TCP_CC_INFO 26
@@ -63,6 +66,7 @@ static FILE *log_file;
 static struct count counted;
 // Sum of a sender's wake-up delays above LATE_NS.
 static int64_t late_ns;
+static volatile sig_atomic_t is_terminated;
 
 static void fail(const char *format, ...) {
     int error = errno;
@@ -83,8 +87,13 @@ static int64_t now_ns(void) {
 static void sleep_until(int64_t time_ns) {
     int64_t at = time_ns + origin_ns;
     struct timespec until = {.tv_sec = at / NS, .tv_nsec = at % NS};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR && !is_terminated) {
     }
+}
+
+static void terminate(int unused) {
+    (void)unused;
+    is_terminated = 1;
 }
 
 static void note_late(int64_t due) {
@@ -97,7 +106,7 @@ static void note_late(int64_t due) {
 // Wait for an event on a socket until a time; false at that time.
 static int wait_for(int fd, short events, int64_t until_ns) {
     int64_t left = until_ns - now_ns();
-    if (left <= 0) {
+    if (left <= 0 || is_terminated) {
         return 0;
     }
     struct timespec timeout = {.tv_sec = left / NS, .tv_nsec = left % NS};
@@ -194,7 +203,7 @@ static void send_stream(int fd, const struct sockaddr_in *to, int64_t stop, stru
     int64_t next = now_ns() / SAMPLE_NS * SAMPLE_NS + SAMPLE_NS, now;
     int connected = 0;
     from.due_ns = now_ns();
-    while ((now = now_ns()) < stop) {
+    while (!is_terminated && (now = now_ns()) < stop) {
         if (now >= next) {
             note_late(next);
             if (connected) {
@@ -270,7 +279,7 @@ static void send_datagrams(int fd, const struct sockaddr_in *to, int64_t rate_bp
     int64_t period[2], gap = 0, remainder = 0;
     while (fread(period, sizeof period, 1, file) == 1) {
         int64_t due = period[0] + gap;
-        while (due < period[1]) {
+        while (!is_terminated && due < period[1]) {
             if (due > now_ns()) {
                 sleep_until(due);
                 note_late(due);
@@ -291,18 +300,6 @@ static void receive_datagrams(int fd, int64_t stop) {
         while (recv(fd, datagram, sizeof datagram, MSG_DONTWAIT) >= 0) {
             count(1);
         }
-    }
-}
-
-// Loop forever. In an emulator that counts instructions (kernel_bridge/lab), a halt costs two thread switches, a block of
-// no-ops (511 at most) next to nothing. In a process of its own the loop would cost an address space switch per packet.
-static void *stay_awake(void *unused) {
-    (void)unused;
-    if (sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0})) {
-        fail("SCHED_IDLE");
-    }
-    for (;;) {
-        __asm__ volatile(".balign 4096\n\t.rept 510\n\tnop\n\t.endr");
     }
 }
 
@@ -342,11 +339,11 @@ int main(int argc, char **argv) {
     if (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid)) {
         fail("giving up root");
     }
-    pthread_t awake;
-    if (getenv("AWAKE") && (errno = pthread_create(&awake, NULL, stay_awake, NULL))) {
+    if ((errno = keep_awake())) {
         fail("pthread_create");
     }
 
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = terminate}, NULL);
     printf("ready\n");
     fflush(stdout);
     if (scanf("%" SCNd64, &origin_ns) != 1) {

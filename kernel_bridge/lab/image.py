@@ -22,6 +22,7 @@ from leogym.common.errors import InputError
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host.installed import installed
 from leogym.kernel_bridge.inside.preparation import SOURCES
+from leogym.kernel_bridge.inside.programs import TOOLS as PROGRAM_TOOLS
 from leogym.kernel_bridge.lab import guest_modules
 from leogym.kernel_bridge.lab.initramfs import File, archive
 from leogym.kernel_bridge.lab.modules import with_dependencies
@@ -32,8 +33,10 @@ BUILD = leogym_command("lab", "build")
 MM_LEO, BRIDGE = "mm-leo", "leo-bridge"  # optional, of leogym[kernel]
 _INIT = SOURCES / "init"
 _C_SOURCES = tuple(
-    SOURCES / f"{name}.c" for name in ("firmware_file", "traffic", "forwarding", "queue_log", "lose")
+    SOURCES / f"{name}.c"
+    for name in ("firmware_file", "traffic", "forwarding", "queue_log", "lose", *PROGRAM_TOOLS)
 )
+_HEADER = SOURCES / "awake.h"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _NAME = re.compile("[0-9a-f]{16}")  # the name of an image's folder
 _LAYOUT = 1  # raise it if the image's content changes without a change of its inputs
@@ -277,7 +280,7 @@ def _project(files: Iterable[str]) -> str | None:
     """Return the hash of this project's parts in an image with these files; None if a part is missing."""
     modules = sorted(guest_modules.source(name) for name in files if guest_modules.is_project(name))
     try:
-        parts = [path.read_bytes() for path in (*modules, *_C_SOURCES, _INIT, *_own_programs())]
+        parts = [path.read_bytes() for path in (*modules, *_C_SOURCES, _HEADER, _INIT, *_own_programs())]
     except FileNotFoundError:
         return None
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()

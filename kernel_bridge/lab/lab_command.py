@@ -1,4 +1,4 @@
-"""``leogym lab check|build|run SCENARIO``."""
+"""``leogym lab check|build|run SCENARIO|exec``."""
 
 import argparse
 import json
@@ -11,13 +11,13 @@ from leogym.common.atomic import write_atomically
 from leogym.common.command_line import OneLineParser
 from leogym.common.errors import InputError, reports_input_errors
 from leogym.configs import scenario
-from leogym.kernel_bridge.lab import image, links, machine, virtual_run
+from leogym.kernel_bridge.lab import exec_command, image, links, machine, own_modules, virtual_run
 from leogym.results.measurement import Measurement
 from leogym.traces.path import cache
 
 PROGRAM = "leogym lab"
-HELP = "run scenarios on a stock Linux kernel in virtual time"
-EXAMPLES = ("check", "build", "run SCENARIO.yaml --seed 2")
+HELP = "run scenarios and programs on a stock Linux kernel in virtual time"
+EXAMPLES = ("check", "build", "run SCENARIO.yaml --seed 2", f"exec {exec_command.EXAMPLES[0]}")
 
 
 def parser() -> OneLineParser:
@@ -32,13 +32,12 @@ def parser() -> OneLineParser:
 @reports_input_errors
 def main() -> int:
     """Run the process's command line."""
-    print("\n".join(carry_out(parser().parse_args())))
-    return 0
+    return run(parser().parse_args())
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands to a parser."""
-    does = parser.add_subparsers(dest="lab", required=True, metavar="check|build|run")
+    does = parser.add_subparsers(dest="lab", required=True, metavar="check|build|run|exec|module")
     does.add_parser(
         "check", help="report what this machine lacks, and the image's kernel and schemes", examples=("",)
     )
@@ -52,23 +51,36 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     run.add_argument("scenario", type=Path, metavar="SCENARIO", help="a scenario's YAML file")
     run.add_argument("--seed", type=int, metavar="S", help="seed, instead of the scenario's")
     run.add_argument("--out", type=Path, metavar="DIR", help="folder for the run log")
+    exec_command.add_to(does)
+    module = does.add_parser(
+        "module",
+        help="build a congestion control module of your own, and make it a scheme",
+        examples=("my_cc.c", "my_cc.c --set beta=700 --name my-cc-700"),
+    )
+    module.add_argument("source", type=Path, metavar="FILE", help="a C source, or a built module (.ko)")
+    module.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the module"
+    )
+    module.add_argument(
+        "--name", metavar="NAME", help="name of the scheme linux:NAME; default: the kernel's name"
+    )
 
 
-def carry_out(options: argparse.Namespace) -> list[str]:
-    """Execute the command; return the lines to print."""
-    if options.lab == "check":
-        return _check()
-    if options.lab == "build":
-        return _build(options)
-    return _run(options)
+def run(options: argparse.Namespace) -> int:
+    """Execute the command; return the exit status."""
+    if options.lab == "exec":
+        return exec_command.run(options)
+    lines = {"check": _check, "build": _build, "run": _run, "module": _module}[options.lab](options)
+    print("\n".join(lines))
+    return 0
 
 
-def _check() -> list[str]:
+def _check(_: argparse.Namespace) -> list[str]:
     lack = links.missing()
     if lack is not None:
         return [lack]
     built = image.latest()
-    schemes = ", ".join(virtual_run.kernel_schemes(built))
+    schemes = ", ".join([*virtual_run.kernel_schemes(built), *own_modules.registered(built)])
     return [f"lab: ready: Linux {built.manifest['kernel']}, schemes {schemes}"]
 
 
@@ -90,6 +102,11 @@ def _build(options: argparse.Namespace) -> list[str]:
     return lines
 
 
+def _module(options: argparse.Namespace) -> list[str]:
+    module, log = own_modules.register(options.source, options.name, options.set)
+    return [f"lab: {own_modules.PREFIX}{module.name}: ready for Linux {module.kernel}: {log}"]
+
+
 def _run(options: argparse.Namespace) -> list[str]:
     if options.out is not None:
         output_folder.require(options.out, "a lab run")
@@ -98,11 +115,12 @@ def _run(options: argparse.Namespace) -> list[str]:
         described = described.model_copy(update={"seed": options.seed})
     traces = {name: cache.read_bytes(cache.file(name)) for name in sorted(described.traces)}
     try:
-        log = virtual_run.execute(described, traces, progress=_show)
+        kernel_log: list[bytes] = []
+        log = virtual_run.execute(described, traces, progress=_show, on_kernel_log=kernel_log.append)
     except RuntimeError as error:
         raise InputError(str(error)) from None
     if options.out is not None:
-        _write(options.out, log, described)
+        _write(options.out, log, described, kernel_log[0])
     return [json.dumps(flow) for flow in log.flows]
 
 
@@ -111,7 +129,7 @@ def _show(event: Mapping[str, object]) -> None:
         print(f"\r{event['run_s']:g} of {event['duration_s']:g} s", end="", file=sys.stderr)
 
 
-def _write(folder: Path, log: Measurement, described: scenario.Scenario) -> None:
+def _write(folder: Path, log: Measurement, described: scenario.Scenario, kernel_log: bytes) -> None:
     import polars as pl  # here, because the import takes time and only --out needs it
 
     output_folder.make(folder)
@@ -124,5 +142,6 @@ def _write(folder: Path, log: Measurement, described: scenario.Scenario) -> None
         "invalid": log.invalid,
     }
     write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())
+    write_atomically(folder / "kernel.log", kernel_log)
     for name, series in (("flows", log.flow_series), ("links", log.link_series)):
         pl.DataFrame(series).write_parquet(folder / f"{name}.parquet")

@@ -83,7 +83,7 @@ def run(
                 _wait(guest, job.wall_s or _MIN_WALL_LIMIT_S + _WALL_PER_VIRTUAL_S * job.virtual_s, progress)
         finally:
             guest.stop()
-        return _decode(folder / "result", guest.serial)
+        return _decode(folder / "result", guest.serial, job.results)
 
 
 def ready(image: Image, stop: Stop | None = None) -> Path:
@@ -200,7 +200,7 @@ def _encode(job: Job, seed: int) -> bytes:
     return b"".join([json.dumps(head).encode(), b"\n", *(file.data for file in job.files.values())])
 
 
-def _decode(result: Path, serial: Path) -> Outcome:
+def _decode(result: Path, serial: Path, asked: Sequence[str]) -> Outcome:
     data = result.read_bytes() if result.exists() else b""
     head, newline, content = data.partition(b"\n")
     if not newline or not content.endswith(b"end\n"):
@@ -208,6 +208,9 @@ def _decode(result: Path, serial: Path) -> Outcome:
     result_head: GuestJobResult = json.loads(head)
     files, position = {}, 0
     for name, size in result_head["files"].items():
+        # A program that took over the guest may have written any name.
+        if os.path.normpath(name) != name or not any(Path(name).is_relative_to(place) for place in asked):
+            raise GuestError(f"lab: the guest returned a file that is no result: {name!r}: {serial}")
         files[name] = content[position : position + size]
         position += size
     if position + len(b"end\n") != len(content):

@@ -8,7 +8,7 @@ from pathlib import Path
 from leogym.common.errors import InputError
 
 GUEST_MODULES = (
-    *("virtio_pci", "virtio_console", "veth", "tun"),
+    *("virtio_pci", "virtio_console", "veth", "tun", "inet_diag", "tcp_diag"),
     # libcrc32c, which nf_tables needs, requests crc32c by name, not as a dependency.
     *("crc32c_generic", "nf_tables", "nft_chain_nat", "nft_masq"),
     *("tcp_bbr", "tcp_bic", "tcp_cdg", "tcp_highspeed", "tcp_htcp", "tcp_hybla", "tcp_illinois", "tcp_lp"),
@@ -16,7 +16,7 @@ GUEST_MODULES = (
     *("sch_netem", "sch_tbf", "sch_fq", "sch_codel", "sch_fq_codel", "sch_cake", "sch_pie", "sch_fq_pie"),
     *("sch_sfq", "sch_dualpi2", "sch_ingress", "cls_bpf"),
 )
-"""Modules for devices, mm-leo's address translation, schemes, disciplines and losses."""
+"""Modules for devices, logs of connections, mm-leo's address translation, schemes, disciplines and losses."""
 
 
 def with_dependencies(folder: Path, names: Iterable[str] = GUEST_MODULES) -> dict[str, bytes]:

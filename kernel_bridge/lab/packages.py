@@ -39,11 +39,14 @@ class Packages:
 
     def current_kernel(self) -> str:
         """Return the package name of the distribution's current kernel."""
-        listing = self._apt("apt-cache", "depends", KERNEL)
-        match = re.search(r"Depends: (linux-image-\S+)", listing)
-        if match is None:
-            raise InputError(f"lab: {KERNEL}: the machine's package sources have no such kernel")
-        return match[1]
+        for name in self.dependencies(KERNEL):
+            if name.startswith("linux-image-"):
+                return name
+        raise InputError(f"lab: {KERNEL}: the machine's package sources have no such kernel")
+
+    def dependencies(self, name: str) -> list[str]:
+        """Return the packages on which a package depends directly."""
+        return re.findall(r"Depends: (\S+)", self._apt("apt-cache", "depends", name))
 
     def unpack(self, names: Sequence[str], root: Path) -> dict[str, str]:
         """Download missing packages, unpack all into ``root``, and return their versions."""

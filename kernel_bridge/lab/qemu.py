@@ -39,8 +39,8 @@ _KERNEL_OPTIONS = (
     *("console=ttyS0", "quiet", "panic=-1", "oops=panic", "reboot=t"),
     # Only seeded random numbers, and always the same addresses.
     *("random.trust_cpu=on", "nokaslr"),
-    # IPv6 neighbour discovery would put packets into the queues.
-    "ipv6.disable=1",
+    # IPv6 neighbour discovery would put packets into the queues. Runs of programs turn IPv6 on.
+    "ipv6.disable_ipv6=1",
     # Skip self-tests, calibration, and guards against other tenants.
     *("cryptomgr.notests", "tsc=reliable", "no_timer_check", "mitigations=off"),
     "initcall_blacklist=init_evm,init_ima,load_system_certificate_list",

@@ -14,12 +14,11 @@ from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host.namespaces import folders
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
 from leogym.kernel_bridge.inside.ending import GRACE_S
-from leogym.kernel_bridge.inside.session import GuestResult, GuestSession, Role
-from leogym.kernel_bridge.lab import image, links, machine, served_in_guest
+from leogym.kernel_bridge.inside.session import GuestResult, GuestSession, ModuleSession, Role
+from leogym.kernel_bridge.lab import image, links, machine, own_modules, served_in_guest
 from leogym.kernel_bridge.lab.initramfs import File
 from leogym.kernel_bridge.lab.served_in_guest import Policies, ServedInGuest
 from leogym.kernel_bridge.runner import run
-from leogym.kernel_bridge.runner.link_shells import LEAD_S
 from leogym.kernel_bridge.runner.plan import Plan, ack_jitter_ns
 from leogym.kernel_bridge.runner.run_folder import FIRST_PORT, describe, raise_for, read
 from leogym.kernel_bridge.runner.run_log import FlowRecord
@@ -58,8 +57,12 @@ def kernel_schemes(built: image.Image) -> list[str]:
 
 
 def schemes() -> list[str]:
-    """Return the schemes that flows can use: Linux's and leo-bridge's."""
-    return [*SCHEMES, "bbr3", *bridge_process.SCHEMES, DATAGRAMS]
+    """Return the schemes that flows can use: Linux's, registered modules' and leo-bridge's."""
+    try:
+        own = own_modules.registered(image.latest())
+    except InputError:
+        own = {}  # without an image, the run's check says so
+    return [*SCHEMES, "bbr3", *own, *bridge_process.SCHEMES, DATAGRAMS]
 
 
 def execute(
@@ -70,6 +73,7 @@ def execute(
     policies: Policies | None = None,
     on_records: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
     stop: Stop | None = None,
+    on_kernel_log: Callable[[bytes], None] = lambda _: None,
 ) -> Measurement:
     """Run a scenario in virtual time.
 
@@ -81,6 +85,7 @@ def execute(
         policies: the files of each scheme's policy folder.
         on_records: called with the full logs of every flow's ends; the run log keeps an extract.
         stop: ends the run early.
+        on_kernel_log: called with what the guest's kernel has logged.
 
     Raises:
         InputError: the machine lacks something, or the guest cannot express the scenario.
@@ -92,24 +97,21 @@ def execute(
     bridge = ServedInGuest(planned, policies, FOLDER)
     links_backend = backend(scenario)
     with folders(f"run-{links.NAME}") as (root, work):
-        logs = root / "logs"
-        logs.mkdir()
-
-        def kernel_name(scheme: str, role: Role) -> str:
-            module = "cubic" if scheme in CUBICS else "bbr" if scheme in BBRS else scheme
-            return bridge.scheme(scheme, role) or module
-
-        described, shells = describe(planned, links_backend, kernel_name, root, work, logs, -1)
-        chosen = next((flow.scheme for flow in planned.flows if flow.scheme in CUBICS), "cubic")
+        described, shells = describe(
+            planned, links_backend, lambda *end: kernel_name(bridge, *end), root, work, -1
+        )
         queue_logs = [str(log) for of_link in shells for log in of_link.logs]
         session: GuestSession = {
             **described,
             "served": bridge.described(FIRST_PORT),
             "start_s": START_S,
-            "tcp_cubic": CUBICS[chosen],
+            "tcp_cubic": cubic_parameters(planned),
+            "modules": module_sessions(planned),
             "queue_logs": queue_logs if isinstance(links_backend, links.Wires) else None,
         }
-        _carry_out(session, root, planned, bridge.files, progress, stop)
+        more = {**bridge.files, **module_files(planned)}
+        in_guest(session, root, planned, more, progress=progress, stop=stop)
+        on_kernel_log((root / "logs/kernel").read_bytes())
         result: GuestResult = json.loads((root / "result.json").read_text())
         served = result["served"]
         return read(
@@ -130,6 +132,14 @@ def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[
     Raises:
         InputError: the guest cannot run the scenario.
     """
+    links_backend = backend(scenario)
+    planned = run.check(scenario, traces, links_backend, schemes=[*schemes(), *policies])
+    check_schemes(scenario, policies)
+    return planned
+
+
+def check_schemes(scenario: Scenario, policies: Collection[str] = ()) -> None:
+    """Raise an InputError if the image's kernel cannot run the schemes of a scenario's flows together."""
     named = {flow.scheme for flow in scenario.flows}
     cubics = sorted(named & CUBICS.keys())
     # SaTCP runs the kernel's cubic and so uses the same parameters.
@@ -139,8 +149,6 @@ def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[
             f"{scenario.name}: --backend {links.NAME}: flows: {unlike[0]} and {unlike[1]} differ in a "
             "setting of the whole kernel, so they cannot run together"
         )
-    links_backend = backend(scenario)
-    planned = run.check(scenario, traces, links_backend, schemes=[*schemes(), *policies])
     for scheme in sorted(named & BBRS.keys()):
         if scheme not in kernel_schemes(image.latest()):
             raise InputError(
@@ -150,7 +158,33 @@ def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[
     needing = sorted(named & {*bridge_process.SCHEMES, *policies})
     if needing and (lack := served_in_guest.missing(image.latest())) is not None:
         raise InputError(f"{scenario.name}: --backend {links.NAME}: {needing[0]}: {lack}")
-    return planned
+
+
+def kernel_name(bridge: ServedInGuest, scheme: str, role: Role) -> str:
+    """Return the ``TCP_CONGESTION`` of a flow's end."""
+    module = "cubic" if scheme in CUBICS else "bbr" if scheme in BBRS else scheme
+    if scheme.startswith(own_modules.PREFIX):
+        module = own_modules.used([scheme])[0].scheme
+    return bridge.scheme(scheme, role) or module
+
+
+def cubic_parameters(planned: Plan) -> dict[str, int]:
+    """Return the parameters of tcp_cubic for the variant that a run uses."""
+    return CUBICS[next((flow.scheme for flow in planned.flows if flow.scheme in CUBICS), "cubic")]
+
+
+def module_sessions(planned: Plan) -> list[ModuleSession]:
+    """Return the modules that a run loads."""
+    modules = own_modules.used({flow.scheme for flow in planned.flows})
+    return [
+        {"file": f"{FOLDER}/{module.name}.ko", "parameters": list(module.parameters)} for module in modules
+    ]
+
+
+def module_files(planned: Plan) -> dict[str, File]:
+    """Return the files of `module_sessions`."""
+    modules = own_modules.used({flow.scheme for flow in planned.flows})
+    return {f"{FOLDER}/{module.name}.ko": File(module.module) for module in modules}
 
 
 def backend(scenario: Scenario) -> links.LeoInGuest | links.Wires:
@@ -180,28 +214,46 @@ def with_simulated_starts(planned: Plan, scenario: Scenario, traces: Mapping[str
     return replace(planned, flows=tuple(begun))
 
 
-def _carry_out(
+def in_guest(
     session: GuestSession,
     root: Path,
     planned: Plan,
     more: Mapping[str, File],
-    progress: Progress | None,
-    stop: Stop | None,
-) -> None:
+    *,
+    program: str = "guest_scenario",
+    folders: Sequence[str] = (),
+    progress: Progress | None = None,
+    stop: Stop | None = None,
+) -> machine.Outcome:
+    """Run a session in the guest; write its results into ``root``, the run's folder on this machine.
+
+    Args:
+        session: the session; its paths are in ``root`` or `FOLDER`.
+        root: the run's folder, whose files go to `FOLDER`.
+        planned: the run's plan.
+        more: further files, by absolute path in the guest.
+        program: the module of `kernel_bridge.inside` that runs the session.
+        folders: further folders in `FOLDER`, whose files are results.
+        progress: called with the guest's progress messages.
+        stop: ends the run early.
+    """
     described = json.dumps(session).replace(str(root), FOLDER)
     inner = {f"{FOLDER}/{path.relative_to(root)}": path for path in sorted(root.rglob("*")) if path.is_file()}
     files = {name: File(path.read_bytes()) for name, path in inner.items()}
     files |= more
     files[f"{FOLDER}/session.json"] = File(described.encode())
-    modes = {"logs": 0o755, "work": 0o777, "private": 0o755}
+    modes = {"logs": 0o755, "work": 0o777, **dict.fromkeys(folders, 0o755)}
     job = machine.Job(
-        command=[*PYTHON, "leogym.kernel_bridge.inside.guest_scenario", f"{FOLDER}/session.json"],
+        command=[*PYTHON, f"leogym.kernel_bridge.inside.{program}", f"{FOLDER}/session.json"],
         files=files,
-        folders={f"{FOLDER}/{name}": mode for name, mode in modes.items()},
-        results=[f"{FOLDER}/logs", f"{FOLDER}/work", f"{FOLDER}/result.json"],
-        virtual_s=planned.duration_ns / NS_PER_S + LEAD_S + START_S + GRACE_S,
+        folders={f"{FOLDER}/{name}": mode for name, mode in {**modes, "private": 0o755}.items()},
+        results=[*(f"{FOLDER}/{name}" for name in modes), f"{FOLDER}/result.json"],
+        virtual_s=(planned.duration_ns + planned.lead_ns) / NS_PER_S + START_S + GRACE_S,
     )
     outcome = machine.run(image.latest(), job, seed=planned.seed, progress=progress, stop=stop)
     raise_for(outcome.status, outcome.stderr, links.NAME)
     for name, data in outcome.files.items():
-        (root / Path(name).relative_to(FOLDER)).write_bytes(data)
+        file = root / Path(name).relative_to(FOLDER)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    return outcome

@@ -10,9 +10,9 @@ import numpy as np
 
 from leogym.common.errors import InputError
 from leogym.common.units import NS_PER_MS, NS_PER_S
-from leogym.configs.queue import KNOBS
+from leogym.configs.queue import KNOBS, Queue
 from leogym.kernel_bridge.mahimahi import command as mahimahi
-from leogym.kernel_bridge.runner.link_shells import LEAD_S, Folders, LinkEvents, LinkShells, Origin
+from leogym.kernel_bridge.runner.link_shells import Folders, LinkEvents, LinkShells, Origin
 from leogym.kernel_bridge.runner.plan import Plan, PlannedLink
 from leogym.kernel_bridge.shell import leo as mm_leo
 from leogym.kernel_bridge.shell.leo import NAME
@@ -25,10 +25,18 @@ UNLIMITED = "unlimited"
 
 
 class LeoLinks:
-    """One ``mm-leo`` per link."""
+    """One ``mm-leo`` per link.
+
+    Args:
+        both_ways: whether the reverse direction has the link's capacity, losses and queue, or those of
+            ``reverse``, as programs need. Otherwise it only delays, as flows need.
+    """
 
     name = "kernel"
     calls_iptables = False
+
+    def __init__(self, *, both_ways: bool = False) -> None:
+        self._both_ways = both_ways
 
     def missing(self) -> str | None:
         """Return one line about the first thing that this machine lacks, or None."""
@@ -43,7 +51,11 @@ class LeoLinks:
     def check(self, plan: Plan, link: PlannedLink) -> None:
         """Refuse a link that the shells cannot express."""
         where = f"{plan.name}: --backend {self.name}: links.{link.name}.queue"
-        queue = link.spec.queue
+        queue, reverse = link.spec.queue, link.spec.reverse
+        if reverse is not None and reverse.queue not in (queue, Queue()):
+            raise InputError(
+                f"{plan.name}: links.{link.name}.reverse.queue: mm-leo has one queue for both ways"
+            )
         if queue.kind not in QUEUES:
             raise InputError(f"{where}.kind: {queue.kind}: mm-leo supports {', '.join(QUEUES)}")
         for knob in KNOBS[queue.kind]:
@@ -63,8 +75,16 @@ class LeoLinks:
             options.append("--outage=drop")
         if plan.ack_jitter_ns and link is plan.chain[0]:
             options.append(f"--downlink-jitter-ms={plan.ack_jitter_ns / NS_PER_MS!r}")
+        options += self._downlink(link)
         log = folders.work / f"{link.file_stem}.log"
-        return LinkShells([leo(link, folders, log, options)], [log])
+        return LinkShells([leo(link, plan.lead_ns, folders, log, options)], [log])
+
+    def _downlink(self, link: PlannedLink) -> list[str]:
+        if not self._both_ways:
+            return [f"--downlink-mbps={UNLIMITED}"]
+        way = link.spec if link.spec.reverse is None else link.spec.reverse
+        options = [f"--downlink-mbps={way.rate_mbps!r}"] if way.rate_mbps is not None else []
+        return [*options, f"--downlink-loss={way.loss!r}"]
 
     def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
         """Return the shell that adds this delay in each direction."""
@@ -77,13 +97,13 @@ class LeoLinks:
 
     def events(self, link: PlannedLink, shells: LinkShells, origin: Origin, duration_ns: int) -> LinkEvents:
         """Read mm-leo's log."""
-        import polars as pl  # here, as in `uplink_events`
+        import polars as pl  # here, as in `link_events`
 
         (log,) = shells.logs
         header, report = header_of(log), report_of(log)
         shift_ns = header["began_monotonic_ns"] - origin.monotonic_ns
-        ahead_ns = -shift_ns - round(LEAD_S * NS_PER_S) if link.schedule.varies else 0
-        events = uplink_events(log).with_columns(pl.col("at_ns") + shift_ns)
+        ahead_ns = -shift_ns - origin.lead_ns if link.schedule.varies else 0
+        events = link_events(log, "u").with_columns(pl.col("at_ns") + shift_ns)
         arrived, departed, dropped, lost = (events.filter(pl.col("kind") == kind) for kind in "+-dl")
         # The log has times of arrival at the link's end, a propagation after the departure from the queue.
         due_ns = (departed["at_ns"] - departed["late_ns"]).to_numpy()
@@ -105,10 +125,10 @@ class LeoLinks:
         )
 
 
-def leo(link: PlannedLink, folders: Folders, log: Path, options: list[str]) -> list[str]:
-    """Write a link's path trace and return its command line of mm-leo.
+def leo(link: PlannedLink, lead_ns: int, folders: Folders, log: Path, options: list[str]) -> list[str]:
+    """Write a link's path trace; return its command line of mm-leo, which begins ``lead_ns`` before the run.
 
-    The reverse path has the delay and outages of the trace's other direction, but no queue or random loss.
+    The reverse path has the delay and outages of the trace's other direction.
     """
     line = [str(folders.private / NAME)]
     if link.csv is None:
@@ -116,16 +136,16 @@ def leo(link: PlannedLink, folders: Folders, log: Path, options: list[str]) -> l
     else:
         trace = folders.work / f"{link.file_stem}.csv"
         trace.write_bytes(link.csv)
-        start_ns = (round((link.spec.offset_s - LEAD_S) * NS_PER_S)) % link.period_ns
+        start_ns = (round(link.spec.offset_s * NS_PER_S) - lead_ns) % link.period_ns
         line += [str(trace), f"--start-s={start_ns / NS_PER_S!r}"]
-    return [*line, *options, f"--downlink-mbps={UNLIMITED}", f"--log={log}", "--"]
+    return [*line, *options, f"--log={log}", "--"]
 
 
-def uplink_events(log: Path) -> pl.DataFrame:
-    """Return one row per uplink event in mm-leo's log.
+def link_events(log: Path, direction: str) -> pl.DataFrame:
+    """Return one row per event of a direction (``u`` or ``d``) in mm-leo's log.
 
-    Columns: at_ns since the link began; kind (``+``, ``-``, ``d`` or ``l``); count, of bytes or packets; and
-    late_ns of departures.
+    Columns: at_ns since the link began; kind (``+``, ``-``, ``d`` or ``l``); count, of bytes or packets; and,
+    of departures, after_ns since the packet's arrival, and late_ns.
     """
     import polars as pl  # here, because the import takes time and most commands read no logs
 
@@ -147,10 +167,11 @@ def uplink_events(log: Path) -> pl.DataFrame:
     def time_ns(name: str) -> pl.Expr:
         return (field(name).cast(pl.Float64) * NS_PER_MS).round().cast(pl.Int64)
 
-    return lines.filter(pl.col("line").str.contains(" u ", literal=True)).select(
+    return lines.filter(pl.col("line").str.contains(f" {direction} ", literal=True)).select(
         at_ns=time_ns("field_0"),
         kind=field("field_2"),
         count=field("field_3").cast(pl.Int64),
+        after_ns=time_ns("field_4"),
         late_ns=time_ns("field_5"),
     )
 

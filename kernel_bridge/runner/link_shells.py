@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 
 from leogym.kernel_bridge.runner.plan import Plan, PlannedLink
 
-LEAD_S = 2.0
-"""Lead time of shells with varying links before the run, which covers the preparation of the flows."""
-
 Integers = NDArray[np.int64]
 
 
@@ -42,6 +39,8 @@ class Origin:
 
     monotonic_ns: int
     epoch_ns: int
+    lead_ns: int
+    """`Plan.lead_ns`."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class LinkEvents:
     """Random and outage losses after the queue; none if the shells do not log them."""
     marked_packets: int
     lead_ns: int
-    """Time from the capacity schedule's begin to the run's start: `LEAD_S` if the shell began in time."""
+    """Time from the capacity schedule's begin to the run's start: `Plan.lead_ns` if the shell was in time."""
     delay_lead_ns: int
     """The same for the delay schedule."""
     late: str | None

@@ -17,8 +17,8 @@ from leogym.kernel_bridge.mahimahi import command as mahimahi
 from leogym.kernel_bridge.mahimahi.shell import Shell
 from leogym.kernel_bridge.runner.leo_links import UNLIMITED, LeoLinks, header_of, leo, report_of
 from leogym.kernel_bridge.runner.leo_links import late as late_leo
-from leogym.kernel_bridge.runner.link_shells import LEAD_S, Folders, Integers, LinkEvents, LinkShells, Origin
-from leogym.kernel_bridge.runner.plan import Limit, Plan, PlannedLink
+from leogym.kernel_bridge.runner.link_shells import Folders, Integers, LinkEvents, LinkShells, Origin
+from leogym.kernel_bridge.runner.plan import LEAD_NS, Limit, Plan, PlannedLink
 from leogym.kernel_bridge.shell import leo as mm_leo
 from leogym.traces.capacity.columns import OneWay
 from leogym.traces.formats import mahimahi as files
@@ -83,7 +83,7 @@ class MahimahiLinks:
             shells.insert(0, Loss("uplink", float(schedule.loss[0])))
         if needs_leo(link):
             logs.append(folders.work / f"{link.file_stem}-delay.log")
-            delay = leo(link, folders, logs[1], [f"--uplink-mbps={UNLIMITED}"])
+            delay = leo(link, plan.lead_ns, folders, logs[1], [f"--rate-mbps={UNLIMITED}"])
         else:
             delay = Delay(int(schedule.delay_ns[0]) // NS_PER_MS).arguments()
         return LinkShells([delay, *(shell.arguments() for shell in shells)], logs)
@@ -110,7 +110,7 @@ class MahimahiLinks:
             delay_lead_ns = origin.monotonic_ns - header_of(shells.logs[1])["began_monotonic_ns"]
             why = why or late_leo(report_of(shells.logs[1]))
         departure_ns = link_log.departure_ms * NS_PER_MS + shift_ns
-        ahead_ns = delay_lead_ns - round(LEAD_S * NS_PER_S) if link.schedule.varies else 0
+        ahead_ns = delay_lead_ns - origin.lead_ns if link.schedule.varies else 0
         delivery_ns = departure_ns + link.schedule.delay_at(departure_ns + ahead_ns)
         nothing = np.zeros(0, dtype=np.int64)
         return LinkEvents(
@@ -178,7 +178,7 @@ def opportunities(schedule: leosim.LinkPlan, duration_ns: int) -> Series:
     The link is up before the run's start and after its end, because mm-link needs that at a period's ends.
     The ACK direction has its own outages, and more capacity than ACKs need.
     """
-    lead, tail = round(LEAD_S * NS_PER_S), _TAIL_S * NS_PER_S
+    lead, tail = LEAD_NS, _TAIL_S * NS_PER_S
     start = np.concatenate(([0], schedule.start_ns + lead, [lead + duration_ns]))
     keep = np.append(start[1:] > start[:-1], True)
     rows = np.concatenate(([0], np.arange(len(schedule.start_ns)), [0]))

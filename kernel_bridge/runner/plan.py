@@ -20,6 +20,8 @@ from leogym.configs.queue import Queue
 from leogym.configs.scenario import Flow, Link, Scenario
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
 
+LEAD_NS = 2 * NS_PER_S
+"""Default of `Plan.lead_ns`."""
 MAX_FLOWS = 256
 PACKET_BYTES = 1500
 HOST_JITTER_US = 1_000.0
@@ -55,6 +57,8 @@ class PlannedLink:
     schedule: leosim.LinkPlan
     limit: Limit | None
     """Queue size; None uses the discipline's default."""
+    outside: int
+    """The level at its receiving end; level ``n + 1`` is behind the link ``n``. In a chain, ``n``."""
 
     @property
     def seed(self) -> int:
@@ -92,16 +96,23 @@ class Plan:
     seed: int
     duration_ns: int
     chain: tuple[PlannedLink, ...]
-    """From the outermost shell (the receivers' side) to the innermost."""
+    """From the outermost shell (the receivers' side) to the innermost; with programs, any tree of links."""
     flows: tuple[PlannedFlow, ...]
     ack_jitter_ns: int = 0
     """Maximum extra delay of ACKs; 0 leaves it to the hosts."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """The scenario's ``tcp_rmem``, ``tcp_wmem`` and ``tcp_ecn`` for all flows, as Linux writes them."""
+    lead_ns: int = LEAD_NS
+    """Lead time of shells with varying links before the run, which covers the preparation of its ends."""
 
     def links_of(self, flow: PlannedFlow) -> tuple[PlannedLink, ...]:
-        """Return the links that a flow crosses."""
-        return self.chain[flow.receiver_level : flow.sender_level]
+        """Return the links that a flow crosses, outermost first."""
+        links: list[PlannedLink] = []
+        level = flow.sender_level
+        while level != flow.receiver_level:
+            links.append(self.chain[level - 1])
+            level = links[-1].outside
+        return tuple(reversed(links))
 
 
 def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[str], backend: str) -> Plan:
@@ -122,6 +133,22 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
     for name in {name for flow in scenario.flows for name in flow.route}:
         if scenario.links[name].reverse is not None:
             raise InputError(f"{where}: links.{name}.reverse: this backend has no queue on the reverse path")
+    check_flows(scenario, schemes, where, backend)
+    names = chain([flow.route for flow in scenario.flows], where)
+    links = plan_links(scenario, traces, dict(zip(reversed(names), itertools.count(), strict=False)), where)
+    return Plan(
+        scenario.name,
+        scenario.seed,
+        round(scenario.duration_s * NS_PER_S),
+        links,
+        tuple(flows(scenario, links)),
+        ack_jitter_ns(scenario),
+        _buffers(scenario, where) | _ecn(scenario, where),
+    )
+
+
+def check_flows(scenario: Scenario, schemes: Collection[str], where: str, backend: str) -> None:
+    """Raise an InputError, which ``where`` begins, for a flow that real hosts cannot run."""
     for index, flow in enumerate(scenario.flows):
         if flow.arrivals is not None:
             raise InputError(f"{where}: flows.{index}.arrivals: this backend supports no random arrivals")
@@ -137,14 +164,23 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
     total = sum(flow.count for flow in scenario.flows)
     if total > MAX_FLOWS:
         raise InputError(f"{where}: flows: {total} exceed the limit of {MAX_FLOWS}")
-    names = chain([flow.route for flow in scenario.flows], where)
+
+
+def plan_links(
+    scenario: Scenario, traces: Mapping[str, bytes], outside: Mapping[str, int], where: str
+) -> tuple[PlannedLink, ...]:
+    """Return the links in the order of ``outside``, which has the level at the receiving end of each.
+
+    Raises:
+        InputError: a link never has capacity; ``where`` begins the message.
+    """
     parsed = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
     schedules = {
         schedule.name: schedule for schedule in leosim.plan_links(scenario.model_dump_json(), parsed)
     }
     duration_ns = round(scenario.duration_s * NS_PER_S)
-    links = []
-    for name in reversed(names):
+    links: list[PlannedLink] = []
+    for name, level in outside.items():
         spec, schedule = scenario.links[name], schedules[name]
         if not schedule.capacity_bits(np.array([0]), np.array([duration_ns]))[0]:
             raise InputError(f"{where}: links.{name}: never has capacity during the scenario")
@@ -157,17 +193,10 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
                 period_ns=parsed[spec.trace].period_ns if spec.trace is not None else 0,
                 schedule=schedule,
                 limit=_limit(spec.queue, schedule),
+                outside=level,
             )
         )
-    return Plan(
-        scenario.name,
-        scenario.seed,
-        duration_ns,
-        tuple(links),
-        tuple(_flows(scenario, names)),
-        ack_jitter_ns(scenario),
-        _buffers(scenario, where) | _ecn(scenario, where),
-    )
+    return tuple(links)
 
 
 def ack_jitter_ns(scenario: Scenario) -> int:
@@ -242,7 +271,9 @@ def _limit(queue: Queue, schedule: leosim.LinkPlan) -> Limit | None:
     return Limit("packets", schedule.limit_packets)
 
 
-def _flows(scenario: Scenario, names: list[str]) -> Iterator[PlannedFlow]:
+def flows(scenario: Scenario, links: Sequence[PlannedLink]) -> Iterator[PlannedFlow]:
+    """Yield the flows of a scenario over planned links, in order."""
+    levels = {link.name: number for number, link in enumerate(links, 1)}
     end_ns = round(scenario.duration_s * NS_PER_S)
     for index, flow in enumerate(scenario.flows):
         start_ns = round(flow.start_s * NS_PER_S)
@@ -253,8 +284,8 @@ def _flows(scenario: Scenario, names: list[str]) -> Iterator[PlannedFlow]:
                 scheme=flow.scheme,
                 start_ns=start_ns,
                 stop_ns=stop_ns,
-                sender_level=len(names) - names.index(flow.route[0]),
-                receiver_level=len(names) - 1 - names.index(flow.route[-1]),
+                sender_level=levels[flow.route[0]],
+                receiver_level=links[levels[flow.route[-1]] - 1].outside,
                 extra_delay_ns=round(flow.extra_delay_ms * NS_PER_MS),
                 rate_bps=round(flow.rate_mbps * 1e6) if flow.rate_mbps is not None else 0,
                 transfer_bytes=flow.transfer_bytes or 0,

@@ -16,7 +16,8 @@ from leogym.kernel_bridge.bridge.client import BridgeError
 from leogym.kernel_bridge.host.namespaces import folders, start_in_namespaces
 from leogym.kernel_bridge.host.schemes import available
 from leogym.kernel_bridge.inside.ending import GRACE_S, SETUP_S
-from leogym.kernel_bridge.runner.link_shells import LEAD_S, Backend, Folders
+from leogym.kernel_bridge.inside.session import RunSession
+from leogym.kernel_bridge.runner.link_shells import Backend, Folders, LinkShells
 from leogym.kernel_bridge.runner.plan import Plan, plan
 from leogym.kernel_bridge.runner.run_folder import FIRST_PORT, TooSlowError, access, describe, raise_for, read
 from leogym.kernel_bridge.runner.served_flows import Served, runnable_schemes
@@ -106,11 +107,14 @@ class Run:
             end.
 
     Attributes:
+        program: the module of `kernel_bridge.inside` that carries out the session.
         served: the bridge for flows that need one.
 
     Raises:
         InputError: the machine lacks something, or a policy is invalid.
     """
+
+    program = "scenario"
 
     def __init__(
         self,
@@ -131,22 +135,22 @@ class Run:
         with ExitStack() as stack:
             self._root, work = stack.enter_context(folders(f"run-{self._backend.name}"))
             stack.enter_context(self.served)
-            logs = self._root / "logs"
-            logs.mkdir()
             start_reader, start_writer = os.pipe()
             self._start_reader = stack.enter_context(os.fdopen(start_reader))
-            session, self._shells = describe(
-                self.plan, self._backend, self.served.scheme, self._root, work, logs, start_writer
-            )
+            session, self._shells = self.describe(work, start_writer)
             file = self._root / "session.json"
             file.write_text(json.dumps(session))
-            self._process = start_in_namespaces("scenario", file, start_writer)
+            self._process = start_in_namespaces(self.program, file, start_writer)
             stack.callback(self._end_now)
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def describe(self, work: Path, start_descriptor: int) -> tuple[RunSession, list[LinkShells]]:
+        """Return the session and the links' shells, as `describe` does."""
+        return describe(self.plan, self._backend, self.served.scheme, self._root, work, start_descriptor)
 
     def kill(self) -> None:
         """Kill everything in the namespaces. Another thread may call this while one waits."""
@@ -181,8 +185,7 @@ class Run:
             TooSlowError: the machine was too slow.
             RuntimeError: shells or flows could not be set up, or were killed.
         """
-        self.begin()
-        self._end(self.plan.duration_ns / NS_PER_S + LEAD_S + 4 * GRACE_S)
+        self.wait()
         served = self.served
         return read(
             self.plan,
@@ -193,6 +196,11 @@ class Run:
             served.fault,
             fallbacks=lambda: served.fallbacks(FIRST_PORT),
         )
+
+    def wait(self) -> None:
+        """Wait for the run's end; raises what `finish` does."""
+        self.begin()
+        self._end((self.plan.duration_ns + self.plan.lead_ns) / NS_PER_S + 4 * GRACE_S)
 
     def _end(self, limit_s: float) -> None:
         """Wait until the session's first process has ended successfully."""

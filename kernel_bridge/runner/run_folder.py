@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from leogym.common.units import NS_PER_MS, NS_PER_S
+from leogym.common.units import NS_PER_MS
 from leogym.kernel_bridge.host.namespaces import PATH, ordinary_user
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
 from leogym.kernel_bridge.inside.ending import EXIT_TOO_SLOW, describe_exit
 from leogym.kernel_bridge.inside.scenario import START_S
 from leogym.kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
-from leogym.kernel_bridge.runner.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
+from leogym.kernel_bridge.runner.link_shells import Backend, Folders, LinkEvents, LinkShells, Origin
 from leogym.kernel_bridge.runner.plan import Plan, PlannedFlow
 from leogym.kernel_bridge.runner.run_log import FlowRecord, run_log
 from leogym.kernel_bridge.runner.socket_log import read_counts, read_samples
@@ -35,7 +35,6 @@ def describe(
     scheme: Callable[[str, Role], str],
     root: Path,
     work: Path,
-    logs: Path,
     start_descriptor: int,
 ) -> tuple[RunSession, list[LinkShells]]:
     """Return the session for `kernel_bridge.inside.scenario`, and the links' shells.
@@ -44,15 +43,16 @@ def describe(
         planned: the plan to run.
         backend: the backend for its links.
         scheme: maps a flow's scheme and role to the kernel's name of the scheme.
-        root: the run's folder.
+        root: the run's folder, which gets a folder ``logs`` for the flows' ends.
         work: the ordinary user's folder in it.
-        logs: the folder in it for the logs of the flows' ends.
         start_descriptor: the file descriptor to which the run's start is written.
     """
     uid, gid = ordinary_user()
+    logs = root / "logs"
+    logs.mkdir()
     places = Folders(work, root / "private")
     links = [backend.link(planned, link, places) for link in planned.chain]
-    for file in work.iterdir():
+    for file in filter(Path.is_file, work.iterdir()):
         file.chmod(0o644)
     branches: list[Branch] = []
     flows: list[SessionFlow] = []
@@ -105,7 +105,7 @@ def describe(
             for log in shells.logs
             if link.schedule.varies
         ],
-        "lead_ns": round(LEAD_S * NS_PER_S),
+        "lead_ns": planned.lead_ns,
         "start_s": START_S,
         "duration_ns": planned.duration_ns,
         "settings": dict(planned.settings),
@@ -145,7 +145,7 @@ def read(
         fallbacks: returns how often policies gave flows to Cubic; called after ``fault``.
     """
     result: RunResult = json.loads((root / "result.json").read_text())
-    origin = Origin(result["origin_ns"], result["origin_epoch_ns"])
+    origin = Origin(result["origin_ns"], result["origin_epoch_ns"], planned.lead_ns)
     events = [
         backend.events(link, of_link, origin, planned.duration_ns)
         for link, of_link in zip(planned.chain, shells, strict=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
-from leogym.kernel_bridge.runner.link_shells import LEAD_S, LinkEvents
+from leogym.kernel_bridge.runner.link_shells import LinkEvents
 from leogym.kernel_bridge.runner.plan import PACKET_BYTES, Plan, PlannedFlow
 from leogym.kernel_bridge.runner.socket_log import UNPACED, Counts, Samples
 from leogym.results.measurement import Measurement, ordered
@@ -66,9 +66,8 @@ def run_log(
     step_ns = round(series_ms * NS_PER_MS)
     grid = _row_ends_ns(plan.duration_ns, step_ns)
     # A shell that began early stays ahead in its trace for the whole run.
-    lead_ns = round(LEAD_S * NS_PER_S)
     ahead = {
-        link.name: Ahead(link_events.lead_ns - lead_ns, link_events.delay_lead_ns - lead_ns)
+        link.name: Ahead(link_events.lead_ns - plan.lead_ns, link_events.delay_lead_ns - plan.lead_ns)
         if link.schedule.varies
         else Ahead(0, 0)
         for link, link_events in zip(plan.chain, events, strict=True)
@@ -89,7 +88,7 @@ def run_log(
     return Measurement(
         flows,
         links,
-        ordered("flow_series", _by_time(flow_columns, "flow")),
+        ordered("flow_series", _by_time(flow_columns, "flow")) if flow_columns else {},
         ordered("link_series", _by_time(link_columns, "link")),
         [link["link"] for link in links],
         invalid,

@@ -29,6 +29,7 @@ _FIELDS: dict[str, tuple[str, int]] = {
     "total_retrans": ("<u4", 100),
     "pacing_rate": ("<u8", 104),
     "bytes_acked": ("<u8", 120),
+    "bytes_received": ("<u8", 128),
     "segs_in": ("<u4", 140),
     "notsent_bytes": ("<u4", 144),
     "min_rtt_us": ("<u4", 148),
@@ -48,7 +49,7 @@ CA_LOSS = 4
 _NEEDED_BYTES = 220
 """Size up to dsack_dups, which exists since Linux 4.19; total_rto came with 6.7."""
 
-_INFO = np.dtype(
+INFO = np.dtype(
     {
         "names": list(_FIELDS),
         "formats": [kind for kind, _ in _FIELDS.values()],
@@ -61,7 +62,7 @@ _SAMPLE = np.dtype(
         ("time_ns", "<i8"),
         ("info_bytes", "<u4"),
         ("cc_bytes", "<u4"),
-        ("info", _INFO),
+        ("info", INFO),
         ("cc", "u1", (CC_BYTES,)),
     ]
 )

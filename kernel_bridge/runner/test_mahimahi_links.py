@@ -7,9 +7,9 @@ import pytest
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.mahimahi.link_log import parse_log
 from leogym.kernel_bridge.runner import mahimahi_links
-from leogym.kernel_bridge.runner.link_shells import LEAD_S, Folders
+from leogym.kernel_bridge.runner.link_shells import Folders
 from leogym.kernel_bridge.runner.mahimahi_links import MahimahiLinks, drops, late, opportunities
-from leogym.kernel_bridge.runner.plan import plan
+from leogym.kernel_bridge.runner.plan import LEAD_NS, plan
 from leogym.traces.formats.mahimahi import opportunities_ms
 from tests.support.scenarios import one_link, path_trace
 
@@ -35,7 +35,7 @@ def test_a_links_shells_delay_outside_lose_between_and_queue_inside(tmp_path):
         f"mm-link {tmp_path}/link-0-uplink.trace {tmp_path}/link-0-downlink.trace "
         f"--uplink-queue=droptail --uplink-queue-args=packets=7 --uplink-log={tmp_path}/link-0.log --"
     )
-    lead_ms, run_ms = round(LEAD_S * 1000), 2000
+    lead_ms, run_ms = LEAD_NS // 1_000_000, 2000
     sent = [int(line) for line in (tmp_path / "link-0-uplink.trace").read_text().split()]
     # 12 Mbit/s are one packet per millisecond.
     assert len([ms for ms in sent if lead_ms < ms <= lead_ms + run_ms]) == run_ms
@@ -47,7 +47,7 @@ def test_both_directions_have_the_schedules_outages_at_the_schedules_times():
     scenario = one_link(2, {"trace": "short"}, "cubic")
     [schedule] = leosim.plan_links(scenario.to_json(), {"short": trace})
     series = opportunities(schedule, 2 * second)
-    lead_ms = round(LEAD_S * 1000)
+    lead_ms = LEAD_NS // 1_000_000
     for direction, per_ms in (("uplink", (2, 1)), ("downlink", (1, 1))):
         due = np.concatenate(list(opportunities_ms(series, direction))) - lead_ms
         assert not ((due > 500) & (due <= 1000)).any()

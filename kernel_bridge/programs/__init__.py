@@ -1,0 +1,1 @@
+"""Programs of this machine on the hosts of a run: their files, their links, and their output."""
