@@ -3,8 +3,7 @@
 //
 //   capture [NAMESPACE FILE]…
 //
-// The format is libpcap's (pcap-savefile(5)) with nanoseconds and without link headers. A packet that the kernel has not
-// split yet is written as it leaves its socket, as tcpdump does.
+// The format is libpcap's (pcap-savefile(5)) with nanoseconds and without link headers.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
