@@ -11,7 +11,7 @@ from leogym.common import json_text, output_folder, text_file
 from leogym.common.errors import InputError
 from leogym.configs import network as schema
 from leogym.evaluation.network import figures
-from leogym.evaluation.network.run import META, TABLES
+from leogym.evaluation.network.run import META, TABLES, total_goodput_mbps
 from leogym.results.figure_style import css_variables, svg, themed
 from leogym.traces.network import description as describing
 from leogym.traces.network.description import Description
@@ -76,7 +76,8 @@ def page(folder: Path) -> str:
     cells = (
         f"<div><h2>{html.escape(panel.label)}</h2>{themed(svg(panel), panel.label)}</div>" for panel in panels
     )
-    below = f'{style}<div id="figures">{"".join(cells)}</div>{_table(tables["flows"])}'
+    schemes = _table(tables["flows"], description.network.duration_s)
+    below = f'{style}<div id="figures">{"".join(cells)}</div>{schemes}'
     return globe.filled(content, "network.js", "more", below)
 
 
@@ -133,7 +134,7 @@ def _globe(
     }
 
 
-def _table(flows: pl.DataFrame) -> str:
+def _table(flows: pl.DataFrame, duration_s: float) -> str:
     """Return a row for each scheme."""
     head = (
         "scheme",
@@ -151,7 +152,7 @@ def _table(flows: pl.DataFrame) -> str:
         cells = [
             html.escape(str(scheme)),
             f"{len(part):,}",
-            f"{part['goodput_mbps'].sum():.1f}",
+            f"{total_goodput_mbps(part, duration_s):.1f}",
             f"{np.nanmean(part['rtt_mean_ms'].to_numpy()):.1f}",
             f"{np.nanmean(part['delay_inflation'].to_numpy()):.2f}",
             f"{np.nanmean(part['loss_rate'].to_numpy()):.4f}",

@@ -18,6 +18,8 @@ from leogym.results import provenance
 from leogym.traces.network.description import Description
 
 META = "network.json"
+PAYLOAD_BYTES = 1448
+"""Of a full packet."""
 TABLES = ("flows", "links", "pairs", "flow_series", "link_series", "routes")
 """Parquet files of a run's folder."""
 
@@ -112,6 +114,11 @@ def save(run: NetworkRun, description: Description, folder: Path) -> None:
     write_atomically(folder / META, json.dumps(meta, indent=1).encode())
 
 
+def total_goodput_mbps(flows: pl.DataFrame, duration_s: float) -> float:
+    """Return what all these flows delivered together per second of the run."""
+    return float(flows["delivered_packets"].sum()) * PAYLOAD_BYTES * 8e-6 / duration_s
+
+
 def summary(run: NetworkRun, description: Description) -> list[str]:
     """Return lines about a run for the terminal."""
     flows, traffic = run.tables["flows"], run.traffic
@@ -122,8 +129,8 @@ def summary(run: NetworkRun, description: Description) -> list[str]:
         f"{traffic['unroutable']:,} without a route"
     ]
     for (scheme,), rows in sorted(flows.group_by("scheme"), key=lambda group: str(group[0])):
-        goodput = rows["goodput_mbps"].to_numpy()
-        words = f"{scheme}: {len(rows):,} flows, goodput {goodput.sum():.1f} Mbit/s, "
+        goodput_mbps = total_goodput_mbps(rows, description.network.duration_s)
+        words = f"{scheme}: {len(rows):,} flows, goodput {goodput_mbps:.1f} Mbit/s, "
         words += f"{np.nanmean(rows['delay_inflation'].to_numpy()):.2f} times the base RTT"
         completed = rows["completion_s"].drop_nulls()
         if len(completed):
