@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from leogym.common import home
+from leogym.common.atomic import write_atomically
 from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.bridge import process as bridge_process
@@ -135,7 +136,12 @@ def build(own_kernel: OwnKernel | None = None) -> Image:
     unpacked = archive(files, folders)
     digest = hashlib.sha256(b"%d" % _LAYOUT + kernel + unpacked).hexdigest()
     place = folder / digest[:16]
-    if not (place / "manifest.json").exists():
+    manifest_file = place / "manifest.json"
+    if manifest_file.exists():
+        # A comment changes the project, but not what is built from it.
+        manifest = json.loads(manifest_file.read_text()) | {"project_sha256": _project(files)}
+        write_atomically(manifest_file, json.dumps(manifest, indent=1).encode())
+    else:
         manifest = {
             **sources,
             "sha256": digest,
