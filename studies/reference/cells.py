@@ -1,5 +1,6 @@
 """The table's cells, each an algorithm in an environment with a seed: hyperparameters and order."""
 
+import copy
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -44,11 +45,12 @@ class Cell:
         return tuple(point for point in POINTS if point <= MOST_REPLAY_STEPS)
 
     def hyperparameters(self) -> dict[str, Any]:
-        """Return the hyperparameters of the algorithm in this environment."""
+        """Return a copy of the hyperparameters of the algorithm in this environment."""
         by_id = _by_id(self.algorithm)
         if self.id not in by_id:
             raise InputError(f"{_file(self.algorithm)}: {self.id}: missing")
-        return by_id[self.id]
+        # Stable-Baselines3 adds keys to the mappings that it gets.
+        return copy.deepcopy(by_id[self.id])
 
     def digest(self) -> str:
         """Return a digest of the hyperparameters and of the environment's arguments."""

@@ -210,6 +210,14 @@ def test_thresholds_are_half_way_from_cubic_to_orbit():
         assert returns["random"] < returns["cubic"] < preset.threshold, preset.id
 
 
+@pytest.mark.parametrize("algorithm", ["ppo", "recurrent_ppo", "sac", "td3", "tqc"])
+def test_a_learner_does_not_change_the_hyperparameters_of_its_cell(algorithm):
+    cell = Cell(algorithm, "leo/Static-v0", 1)
+    before = cell.digest()
+    learners.make(algorithm, STATIC, cell.hyperparameters(), 1)
+    assert cell.digest() == before
+
+
 def test_a_curve_file_says_of_what_it_is(tmp_path):
     cell = Cell("cma_es", "leo/Static-v0", 1)
     (tmp_path / training.CURVE).write_text(json.dumps({"digest": cell.digest(), "rows": [{"point": 1}]}))
