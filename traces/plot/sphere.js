@@ -100,11 +100,16 @@ function drawGlobe() {
   drawOnEarth(context, project);
   context.font = "600 13px system-ui, sans-serif";
   context.textAlign = "center";
+  const labels = [];
   for (const [name, point] of sites) {
     const [x, y, seen] = project(point);
     if (!seen) continue;
     context.fillStyle = colours.hard;
     dot(context, [x, y, true], name ? 4.5 : 2);
+    // Names that would cover an earlier one appear when the globe is enlarged.
+    const half = context.measureText(name).width / 2;
+    if (labels.some((other) => Math.abs(other.y - y) < 15 && Math.abs(other.x - x) < other.half + half)) continue;
+    labels.push({ x, y, half });
     context.lineWidth = 3;
     context.strokeStyle = colours.page;
     context.strokeText(name, x, y + 20);
