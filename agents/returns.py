@@ -1,7 +1,7 @@
 """Returns of random actions, constant actions and shipped policies in the registered environments.
 
-Thresholds of `leogym.registration` lie between the returns of random actions and of trained policies:
-``leogym agents returns``. Episodes have separate seeds, from `FIRST_SEED` on.
+``leogym agents returns`` prints them beside the thresholds of `leogym.registration`. Episodes have separate
+seeds, from `FIRST_SEED` on.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

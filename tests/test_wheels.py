@@ -21,7 +21,7 @@ from tests.printed_commands import WITH_SUBCOMMANDS, printed
 ROOT = Path(__file__).resolve().parents[1]
 OURS = ("leogym", "_leogym", "leo_bridge", "leosim", "mm_leo")
 ROOMS = tuple(sorted(path.name for path in (ROOT / "leogym").iterdir() if path.is_dir()))
-USED_AT_RUN_TIME = {".py", ".yaml", ".json", ".onnx", ".parquet", ".j2", ".js", ".html", ".c"}
+USED_AT_RUN_TIME = {".py", ".yaml", ".json", ".onnx", ".parquet", ".j2", ".js", ".html", ".c", ".h"}
 HIDDEN = "raise ImportError(f'{__name__}: another package was meant')"
 """Content of the user's modules that have the names of ours."""
 

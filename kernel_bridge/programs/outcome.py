@@ -8,14 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from leogym.common import output_folder
 from leogym.common.atomic import write_atomically
 from leogym.common.units import NS_PER_S
 from leogym.configs.program_run import ProgramRun
 from leogym.kernel_bridge.inside.session import ProgramsRunResult
-from leogym.kernel_bridge.programs import connections, directions
 from leogym.kernel_bridge.runner.leo_links import LeoLinks
 from leogym.kernel_bridge.runner.link_shells import LinkShells
 from leogym.kernel_bridge.runner.plan import Plan
@@ -87,6 +84,11 @@ def write(
         inputs: hashes of hosts' files and path traces.
         machine: what differs from run to run, such as wall time.
     """
+    # Here, because Polars takes time to import, and most commands write no tables.
+    import polars as pl
+
+    from leogym.kernel_bridge.programs import connections, directions
+
     output_folder.make(out)
     _remove_hosts(out)
     result = _result(root)
