@@ -1,6 +1,7 @@
 """Find the files that a program of this machine needs: libraries, interpreters, Python's library."""
 
 import json
+import os
 import platform
 import re
 import shutil
@@ -165,9 +166,16 @@ def find_program(word: str, folder: Path, name: str) -> tuple[Path, str]:
 
 
 def _on_path(word: str, name: str) -> tuple[Path, str]:
-    program = shutil.which(word) or shutil.which(word, path=PATH)
+    # A shim of pyenv, asdf and their like starts its manager, which a host lacks.
+    folders = [folder for folder in os.get_exec_path() if Path(folder).name != "shims"]
+    program = shutil.which(word, path=os.pathsep.join(folders)) or shutil.which(word, path=PATH)
     if program is None:
-        raise InputError(f"{name}: {word}: not on this machine's PATH")
+        reason = (
+            "only a version manager's shim is on this machine's PATH"
+            if shutil.which(word)
+            else "not on this machine's PATH"
+        )
+        raise InputError(f"{name}: {word}: {reason}")
     return Path(program), str(Path(program).absolute())
 
 

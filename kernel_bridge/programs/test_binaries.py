@@ -46,6 +46,17 @@ def test_a_script_brings_its_interpreter_and_python_its_library(tmp_path):
     assert "idlelib" not in {part for place in _files(sys.executable) for part in Path(place).parts}
 
 
+def test_a_shim_of_a_version_manager_is_passed_over(tmp_path, monkeypatch):
+    (tmp_path / "shims").mkdir()
+    shim = _script(tmp_path / "shims" / "sh", "#!/bin/sh\n")
+    monkeypatch.setenv("PATH", f"{Path(shim).parent}:/usr/bin:/bin")
+    assert shutil.which("sh") == shim
+    assert shim not in _files("sh")
+    _script(tmp_path / "shims" / "only-a-shim", "#!/bin/sh\n")
+    with pytest.raises(InputError, match=r"^it: only-a-shim: only a version manager's shim is on"):
+        _files("only-a-shim")
+
+
 def test_a_missing_library_is_named(tmp_path):
     (tmp_path / "part.c").write_text("int part(void) { return 0; }")
     library = tmp_path / "libpart.so"
