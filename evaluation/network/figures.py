@@ -20,8 +20,8 @@ def panels(tables: dict[str, pl.DataFrame], utilisation: Floats) -> Iterator[Pan
     if len(long):
         yield _distributions(long, "normalized_goodput", "goodput over the route's capacity")
     yield _distributions(flows, "delay_inflation", "RTT over the RTT without queues")
-    yield _one("utilisation", utilisation, "mean load of a laser in use, as a share of its capacity")
-    yield _one("changes", pairs["changes"].to_numpy(), "changes of a pair's route")
+    yield _single("utilisation", utilisation, "mean load of a laser in use, as a share of its capacity")
+    yield _single("changes", pairs["changes"].to_numpy(), "changes of a pair's route")
     completed = flows.filter(pl.col("completion_s").is_not_null())
     if len(completed):
         yield _completion(completed)
@@ -39,7 +39,7 @@ def _distributions(flows: pl.DataFrame, column: str, label: str) -> Panel:
     return Panel(column, f"Distribution over flows: {label}", figure)
 
 
-def _one(name: str, values: Floats, label: str) -> Panel:
+def _single(name: str, values: Floats, label: str) -> Panel:
     with canvas(*SIZE_IN) as (figure, [axes]):
         _distribution(axes, values, PALETTE[0], "-", name)
         axes.set(xlabel=label, ylabel="share")

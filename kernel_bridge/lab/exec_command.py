@@ -140,13 +140,11 @@ def _from_file(options: argparse.Namespace, data: dict[str, Any]) -> tuple[Progr
         raise InputError(
             "lab exec: give a path (--path NAME, or --rate-mbps R --delay-ms D), or one YAML file"
         )
-    given = [
-        name
-        for name in ("server", "listens", "file", "result", "env", "stdin", "against", "queue")
-        if getattr(options, name)
-    ]
-    if given:
-        raise InputError(f"lab exec: --{given[0]}: is for a command line without a YAML file; write it there")
+    names = ("server", "listens", "file", "result", "env", "stdin", "against", "queue", "queue_bdp")
+    misplaced = [name.replace("_", "-") for name in names if getattr(options, name) not in (None, [])]
+    if misplaced:
+        rule = "is for a command line without a YAML file; write it there"
+        raise InputError(f"lab exec: --{misplaced[0]}: {rule}")
     path = Path(options.words[0])
     described = program_run.load(path)
     if data:

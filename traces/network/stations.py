@@ -3,6 +3,7 @@
 import csv
 import io
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -29,10 +30,13 @@ class GroundStations:
 
     def index(self, name: str, field: str) -> int:
         """Return a station's index; an `InputError` names ``field`` if there is none."""
-        for index, site in enumerate(self.sites):
-            if site.name == name:
-                return index
-        raise InputError(f"{field}: {name!r}: no station has this name")
+        if name not in self._indices:
+            raise InputError(f"{field}: {name!r}: no station has this name")
+        return self._indices[name]
+
+    @cached_property
+    def _indices(self) -> dict[str, int]:
+        return {site.name: index for index, site in enumerate(self.sites)}
 
 
 def resolve(network: Network) -> GroundStations:

@@ -112,10 +112,10 @@ def test_check_names_stations_without_a_satellite_and_pairs_without_a_route_and_
     path = tmp_path / "stations.csv"
     rows = "Manila,14.6042,120.9822\nDalian,38.913811,121.602322\nPetersburg,59.929858,30.326228\n"
     fields = {"stations": {"file": str(path)}}
-    found = network(tmp_path, pairs(tmp_path, "Manila,Dalian"))
-    assert description.check(found, 10.0) == []
+    reachable = network(tmp_path, pairs(tmp_path, "Manila,Dalian"))
+    assert description.check(reachable, 10.0) == []
     path.write_text("name,lat_deg,lon_deg\n" + rows)
-    data = found.network.model_dump() | fields
+    data = reachable.network.model_dump() | fields
     data["traffic"] = [pairs(tmp_path, "Manila,Petersburg")]
     petersburg = description.describe(schema.parse(data, "test"))
     # Hypatia has no route from 155.4 to 165.2 s.

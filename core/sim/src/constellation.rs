@@ -10,4 +10,4 @@ mod updating;
 pub use build::build;
 pub use forwarding::{Forwarding, GroundLink, Snapshot};
 pub use summary::{PairSummary, TrafficCount};
-pub use updating::Links;
+pub use updating::LinkMaker;

@@ -9,7 +9,7 @@ mod sending;
 use leo_link::{Interrupted, Link, NEVER, Nanos, STRIDE, Stop};
 use leo_transport::{ACK_BYTES, AckToSend, SackBlocks};
 
-use crate::constellation::{self, Links};
+use crate::constellation::{self, LinkMaker};
 use crate::control_loop;
 use crate::events::{EventQueue, Source};
 use crate::flow::{Flow, Phase};
@@ -37,7 +37,7 @@ pub struct Simulation {
     steered: Box<[usize]>,
     pub(crate) paths: Paths,
     /// Makes ground links, in a constellation.
-    pub(crate) makes: Option<Box<Links>>,
+    pub(crate) link_maker: Option<Box<LinkMaker>>,
     pub(crate) ports: Vec<Port>,
     pub(crate) events: EventQueue,
     pub(crate) recorder: Recorder,
@@ -85,9 +85,9 @@ impl Simulation {
         series_interval: Nanos,
         stop: Stop<'_>,
     ) -> Result<Self, Unbuilt> {
-        let (network, makes) = constellation::build(spec, policies, stop)?;
+        let (network, maker) = constellation::build(spec, policies, stop)?;
         let simulation = Self::over(network, nanos(spec.duration_s, 1e9), interval, series_interval);
-        Ok(Self { makes: Some(Box::new(makes)), ..simulation })
+        Ok(Self { link_maker: Some(Box::new(maker)), ..simulation })
     }
 
     fn over(network: Network, end: Nanos, interval: Nanos, series_interval: Nanos) -> Self {
@@ -107,7 +107,7 @@ impl Simulation {
             flows,
             steered,
             paths,
-            makes: None,
+            link_maker: None,
             ports,
             events,
             interval,

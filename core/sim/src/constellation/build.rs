@@ -8,7 +8,7 @@ use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::forwarding::Forwarding;
-use super::updating::Links;
+use super::updating::LinkMaker;
 use crate::interrupted::Unbuilt;
 use crate::network::{Network, PolicySet, TraceSet, driver, flow_over, go_on, lives};
 use crate::path::Paths;
@@ -24,7 +24,7 @@ pub fn build(
     spec: &ConstellationSpec,
     policies: &PolicySet,
     stop: Stop<'_>,
-) -> Result<(Network, Links), Unbuilt> {
+) -> Result<(Network, LinkMaker), Unbuilt> {
     let scenario = Scenario {
         name: spec.name.clone(),
         duration_s: spec.duration_s,
@@ -92,8 +92,8 @@ pub fn build(
     }
     let mut forwarding = Forwarding::new(spec.satellites, spec.stations.len() as u32, &spec.lasers, &pairs);
     let (mut links, mut logged_links) = (Vec::new(), Vec::new());
-    let makes = Links::new(spec, asks, &mut forwarding, &mut links, &mut logged_links);
+    let maker = LinkMaker::new(spec, asks, &mut forwarding, &mut links, &mut logged_links);
     let ports = if asks { vec![Port::new(flows.len()); links.len()] } else { Vec::new() };
     let paths = Paths::forwarded(forwarding);
-    Ok((Network { links, logged_links, flows, paths, ports }, makes))
+    Ok((Network { links, logged_links, flows, paths, ports }, maker))
 }

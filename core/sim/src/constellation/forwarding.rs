@@ -278,8 +278,8 @@ impl Forwarding {
             }
         }
         let mut pairs = std::mem::take(&mut self.pairs);
+        let mut route = Vec::new();
         for pair in &mut pairs {
-            let mut route = Vec::new();
             let mut base_rtt = 0;
             for way in [0, 1] {
                 let (station, row) = (pair.ends[way], pair.rows[way] as usize);

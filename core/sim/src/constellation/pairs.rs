@@ -72,7 +72,7 @@ impl Pair {
         }
     }
 
-    /// Return the bits that the way there could carry in `from..to`, and the time without a way.
+    /// Return the bits that the way there could carry in `from..to`.
     pub fn capacity_bits(&self, from: Nanos, to: Nanos) -> f64 {
         self.parts(from, to).map(|(capacity, time)| capacity * time as f64 * 1e-9).sum()
     }

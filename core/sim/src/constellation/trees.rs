@@ -125,7 +125,7 @@ impl Tree {
     /// Return the first satellite of the shortest path from a station in `reach` of satellites.
     pub fn first(&self, reach: &[Reach]) -> Option<u32> {
         let length = |&(satellite, km): &Reach| km + self.distance[satellite as usize];
-        let nearest = reach.iter().min_by(|one, other| length(one).total_cmp(&length(other)))?;
+        let nearest = reach.iter().min_by(|first, second| length(first).total_cmp(&length(second)))?;
         length(nearest).is_finite().then_some(nearest.0)
     }
 

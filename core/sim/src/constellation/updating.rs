@@ -18,7 +18,7 @@ pub fn light(km: f64) -> Nanos {
 
 /// Makes the links of a constellation.
 #[derive(Clone, Debug)]
-pub struct Links {
+pub struct LinkMaker {
     laser: TransmitterSpec,
     uplink: TransmitterSpec,
     downlink: TransmitterSpec,
@@ -32,7 +32,7 @@ pub struct Links {
     changes: Changes,
 }
 
-impl Links {
+impl LinkMaker {
     /// Prepare to make ground links, and make lasers and shared transmitters.
     pub fn new(
         spec: &ConstellationSpec,
@@ -41,7 +41,7 @@ impl Links {
         links: &mut Vec<Link<Packet>>,
         logged: &mut Vec<(String, usize)>,
     ) -> Self {
-        let mut makes = Self {
+        let mut maker = Self {
             laser: spec.laser.clone(),
             uplink: spec.uplink.clone(),
             downlink: spec.downlink.clone(),
@@ -55,12 +55,12 @@ impl Links {
         };
         for [from, to] in spec.lasers.iter().flat_map(|&[a, b]| [[a, b], [b, a]]) {
             logged.push((format!("satellite {from} > satellite {to}"), links.len()));
-            let link = makes.link(&makes.laser, 0, links.len(), Jitter::none());
+            let link = maker.link(&maker.laser, 0, links.len(), Jitter::none());
             links.push(link);
         }
         if spec.shared_ground {
             let up = links.len() as u32;
-            makes.shared = Some([up, up + spec.stations.len() as u32]);
+            maker.shared = Some([up, up + spec.stations.len() as u32]);
             let stations = spec.stations.iter().map(|name| (format!("{name} > satellites"), &spec.uplink));
             let satellites = (0..spec.satellites)
                 .map(|satellite| (format!("satellite {satellite} > ground"), &spec.downlink));
@@ -72,7 +72,7 @@ impl Links {
         }
         let parts = |kind: &TransmitterSpec| kind.queue.kind == leo_link::QueueKind::DualPi2;
         forwarding.parts_codepoints = parts(&spec.laser) || parts(&spec.uplink) || parts(&spec.downlink);
-        makes
+        maker
     }
 
     /// Make a link with its own transmitter and queue.
@@ -138,16 +138,16 @@ impl Simulation {
     /// # Panics
     /// The simulation is not one of a constellation.
     pub fn follow(&mut self, snapshot: &Snapshot<'_>) {
-        let Self { now, links, paths, events, logged_links, makes, ports, flows, recorder, .. } = self;
-        let (Some(forwarding), Some(makes)) = (paths.forwarding_mut(), makes) else {
+        let Self { now, links, paths, events, logged_links, link_maker, ports, flows, recorder, .. } = self;
+        let (Some(forwarding), Some(maker)) = (paths.forwarding_mut(), link_maker) else {
             panic!("only a constellation has snapshots");
         };
-        let mut changes = std::mem::take(&mut makes.changes);
+        let mut changes = std::mem::take(&mut maker.changes);
         forwarding.measure(snapshot, &mut changes);
         for &(link, km) in &changes.lengths {
             links[link as usize].set_delay(light(km));
         }
-        if makes.vanished == VanishedLinks::Lose {
+        if maker.vanished == VanishedLinks::Lose {
             for &link in &changes.vanished {
                 links[link as usize].lose_all(*now);
                 events.set_link(link as usize, NEVER);
@@ -155,11 +155,11 @@ impl Simulation {
         }
         for needed in forwarding.needed() {
             let number = links.len();
-            let (link, transmitter) = makes.ground_link(&needed, number);
+            let (link, transmitter) = maker.ground_link(&needed, number);
             forwarding.add(number as u32, &needed, transmitter);
             links.push(link);
             if transmitter.is_none() {
-                logged_links.push((makes.name(&needed), number));
+                logged_links.push((maker.name(&needed), number));
                 recorder.add_link();
             }
             if !ports.is_empty() {
@@ -167,7 +167,7 @@ impl Simulation {
             }
         }
         events.grow(links.len());
-        forwarding.tabulate(*now, makes.rates(), light);
-        makes.changes = changes;
+        forwarding.tabulate(*now, maker.rates(), light);
+        maker.changes = changes;
     }
 }
