@@ -364,7 +364,7 @@ def test_what_the_guest_cannot_express_is_one_line(monkeypatch):
 
 @pytest.mark.parametrize(("has", "lacks", "version"), [("bbr", "bbr3", 1), ("bbr3", "bbr", 3)])
 def test_a_kernel_with_another_version_of_bbr_is_one_line(has, lacks, version, monkeypatch):
-    built = image.Image(Path("kernel"), Path("initramfs"), {"bbr": version})
+    built = image.Image(Path("kernel"), Path("initramfs"), {"bbr": version, "kernel": "6.1"})
     monkeypatch.setattr(links, "missing", lambda: None)
     monkeypatch.setattr(image, "latest", lambda: built)
     assert {has, "cubic"} <= set(virtual_run.kernel_schemes(built))
