@@ -28,6 +28,7 @@ from leogym.kernel_bridge.lab import guest_modules
 from leogym.kernel_bridge.lab.initramfs import File, archive
 from leogym.kernel_bridge.lab.modules import with_dependencies
 from leogym.kernel_bridge.lab.packages import SHELL, Packages
+from leogym.kernel_bridge.programs.binaries import Binaries
 
 _SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")
 BUILD = leogym_command("lab", "build")
@@ -180,6 +181,12 @@ def _kernel(
             kernel, shell = own_kernel.kernel.read_bytes(), own_kernel.shell.read_bytes()
         except OSError as error:
             raise InputError(f"{error.filename}: lab: cannot be read: {error.strerror}") from None
+        shell_files = Binaries()
+        shell_files.add(own_kernel.shell, "/bin/busybox", "lab build: --shell")
+        if len(shell_files.files) > 1:
+            raise InputError(
+                f"lab build: --shell: {own_kernel.shell}: must be a static busybox (busybox-static)"
+            )
         return (
             uncompressed(kernel),
             with_dependencies(own_kernel.modules),

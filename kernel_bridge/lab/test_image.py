@@ -4,6 +4,7 @@ import gzip
 import lzma
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +64,17 @@ def test_a_compressed_kernel_is_found_behind_its_loader():
         packed = subprocess.run(["zstd", "-cq"], input=kernel, capture_output=True, check=True).stdout
         assert uncompressed(b"loader" * 99 + packed + b"loader") == kernel
     assert uncompressed(kernel) == kernel
+
+
+@pytest.mark.parametrize(
+    ("shell", "rule"), [("/bin/ls", "must be a static busybox"), ("text", r"neither a program \(ELF\) nor")]
+)
+def test_a_shell_that_the_guest_cannot_run_is_one_line(shell, rule, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("text").write_text("BUSYBOX=y")
+    kernel = image.OwnKernel(Path("text"), tmp_path, Path(shell))
+    with pytest.raises(InputError, match=f"lab build: --shell: .*{rule}"):
+        image._kernel(kernel, tmp_path)
 
 
 def test_a_kernel_that_only_zstd_unpacks_needs_the_program(monkeypatch):

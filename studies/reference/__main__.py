@@ -109,9 +109,10 @@ def _run(arguments: Namespace) -> int:
     # Each cell has a process of its own, because a library may crash or hang; forked, because imports take
     # seconds, which this process spends once.
     fork = multiprocessing.get_context("fork")
+    todo = list(parts(algorithms, arguments.ids or every_id(), seeds))
     import_modules(algorithms)
     start, failed = time.monotonic(), list[str]()
-    for part in parts(algorithms, arguments.ids or every_id(), seeds):
+    for part in todo:
         cell, folder = part.cell, part.cell.folder(arguments.out)
         curve = rows(cell, folder)
         if max(records.reached(cell, records.read()), curve[-1]["point"] if curve else 0) >= part.steps:
