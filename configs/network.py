@@ -76,6 +76,15 @@ class Ground(Strict):
         return self
 
 
+class ByLoad(Strict):
+    """Costs of links by their load, as in the ARPANET's HN-SPF metric (Khanna and Zinky, SIGCOMM 1989)."""
+
+    period_ms: Annotated[float, Range(ge=1, le=3.6e6)] = 1000.0
+    """Time between two measurements of the load, a multiple of ``interval_ms``."""
+    most: Annotated[float, Range(ge=1, le=1000)] = 3.0
+    """Cost of a full link over that of an idle one, which is its delay."""
+
+
 class Routing(Strict):
     """Shortest paths by propagation delay, over lasers between satellites; stations do not relay."""
 
@@ -83,6 +92,21 @@ class Routing(Strict):
     """Time between two updates of delays and forwarding tables."""
     vanished_links: Literal["deliver", "lose"] = "deliver"
     """Fate of packets queued or in flight on a link that vanishes. Hypatia delivers them."""
+    paths: Annotated[int, Range(ge=1, le=100)] = 1
+    """Link-disjoint paths of each pair of stations: the shortest, then the shortest over other links, and so
+    on. Flows take them by a hash."""
+    by_load: ByLoad | None = None
+    """Routes avoid loaded links; by default only delay counts."""
+
+    @model_validator(mode="after")
+    def _multiple(self) -> "Routing":
+        if self.by_load is not None:
+            intervals = self.by_load.period_ms / self.interval_ms
+            if intervals < 1 or abs(intervals - round(intervals)) > 1e-9:
+                raise ValueError(
+                    f"by_load.period_ms: must be a multiple of interval_ms, {self.interval_ms:g}"
+                )
+        return self
 
 
 class Traffic(Strict):
@@ -98,9 +122,9 @@ class Traffic(Strict):
     """``all_to_one``: name of the receiving station."""
     file: str | None = None
     """``pairs``: a CSV file with the columns ``from`` and ``to``, and any of ``scheme``, ``start_s``,
-    ``stop_s`` and ``transfer_bytes``."""
+    ``stop_s``, ``transfer_bytes`` and ``path``, which is the number of one of ``routing.paths``, from 0."""
     schemes: Annotated[dict[str, Share], Field(min_length=1)] = Field(default_factory=lambda: {"cubic": 1.0})
-    """Congestion control schemes and their shares of the flows."""
+    """Congestion control schemes and their shares of the flows. Environments steer those of ``agent``."""
     start_s: Time = 0.0
     """When flows or arrivals start."""
     stop_s: Duration | None = None
@@ -153,6 +177,26 @@ class Network(Strict):
     """How packets find their way."""
     traffic: Annotated[list[Traffic], Field(min_length=1)]
     """At least one."""
+
+
+class Episodes(Strict):
+    """Episodes of environments: windows of a network's run."""
+
+    network: Network
+    """The network."""
+    duration_s: Duration | None = None
+    """Length of an episode, at most the network's; by default as long as that."""
+
+    @model_validator(mode="after")
+    def _within(self) -> "Episodes":
+        if self.length_s > self.network.duration_s:
+            raise ValueError(f"duration_s: must be at most the network's, {self.network.duration_s:g}")
+        return self
+
+    @property
+    def length_s(self) -> float:
+        """Length of an episode."""
+        return self.network.duration_s if self.duration_s is None else self.duration_s
 
 
 def names() -> list[str]:

@@ -15,15 +15,17 @@ from leogym.configs.scenario import Scenario
 from leogym.envs.actions import action_space, levels
 from leogym.envs.flow import observation_space
 from leogym.envs.frames import FPS, MODES, with_frame_rate
+from leogym.envs.networks import NetworkEpisode
 from leogym.envs.options import scenario_option
 from leogym.envs.reports import ReportReader
 from leogym.envs.scenarios import ScenarioLike
 from leogym.envs.simulation import Options, Simulations
 from leogym.envs.views import Viewing
-from leogym.registration import PAIR
+from leogym.registration import NETWORK, PAIR
 
 FLOWS_ID = "leo/Flows-v0"
 PAIR_ID = "leo/Pair-v0"
+NETWORK_ID = "leo/Network-v0"
 
 Observations = dict[str, NDArray[np.float32]]
 Infos = dict[str, dict[str, Any]]
@@ -187,7 +189,7 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         return self._batch.global_states[0].copy()
 
     @property
-    def scenario(self) -> Scenario | None:
+    def scenario(self) -> Scenario | NetworkEpisode | None:
         """The scenario of the episode; None before the first reset."""
         return self._simulations.scenario(0)
 
@@ -298,3 +300,4 @@ if FLOWS_ID not in pettingzoo.parallel_registry:
     ENTRY_POINT = "leogym.envs.parallel:parallel_env"
     pettingzoo.register("parallel", FLOWS_ID, ENTRY_POINT)
     pettingzoo.register("parallel", PAIR_ID, ENTRY_POINT, kwargs={"scenario": PAIR})
+    pettingzoo.register("parallel", NETWORK_ID, ENTRY_POINT, kwargs=NETWORK)

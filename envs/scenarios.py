@@ -16,6 +16,8 @@ from leogym.configs.queue import Queue
 from leogym.configs.sampling import Ranges
 from leogym.configs.scenario import LEARNER, Flow, Link, Scenario, parse
 from leogym.configs.suite import Suite, substitute
+from leogym.envs import networks
+from leogym.envs.networks import NetworkEpisode
 from leogym.envs.sampling import Sampler, period_ms
 from leogym.traces.path import named_paths
 
@@ -58,7 +60,13 @@ class SuiteScenarios:
 
 
 ScenarioLike = (
-    None | str | Path | Scenario | Mapping[str, Any] | Ranges | Callable[[np.random.Generator], Scenario]
+    None
+    | str
+    | Path
+    | Scenario
+    | Mapping[str, Any]
+    | Ranges
+    | Callable[[np.random.Generator], Scenario | NetworkEpisode]
 )
 
 
@@ -78,7 +86,8 @@ class ScenarioSource:
     Args:
         scenario: a `Scenario`; a mapping of one; the path of a YAML file of a scenario or a suite; the name
             of a file in ``configs/scenarios`` or of a suite; a sampler's name or ranges
-            (`configs.sampling`); a callable ``(rng) -> Scenario``; or None for `default`.
+            (`configs.sampling`); ``{"network": …}``, see `envs.networks.parse`; a callable
+            ``(rng) -> Scenario``; or None for `default`.
         max_learning_flows: the most learning flows of any episode; required for a callable without an
             attribute of this name.
         single: whether a sampler that leaves the number of learning flows open draws one; its other flows are
@@ -109,11 +118,13 @@ class ScenarioSource:
             raise InputError(f"scenario: has up to {limit} flows of scheme agent, must be at most {most}")
         self.max_learning_flows: int = most
 
-    def draw(self, rng: np.random.Generator) -> Scenario:
+    def draw(self, rng: np.random.Generator) -> Scenario | NetworkEpisode:
         """Return the scenario of the next episode; a fixed one gets a new seed, so that episodes differ."""
         if self._fixed is not None:
             return self._fixed.model_copy(update={"seed": int(rng.integers(2**63))})
         scenario = self._draw(rng)
+        if isinstance(scenario, NetworkEpisode):
+            return scenario
         if not isinstance(scenario, Scenario):
             raise InputError(f"scenario: the callable returned {type(scenario).__name__}, not a Scenario")
         _require_learner(scenario)
@@ -125,7 +136,7 @@ class ScenarioSource:
         return scenario
 
 
-def resolve(scenario: ScenarioLike) -> Scenario | Callable[[np.random.Generator], Scenario]:
+def resolve(scenario: ScenarioLike) -> Scenario | Callable[[np.random.Generator], Scenario | NetworkEpisode]:
     """Return ``scenario`` (see `ScenarioSource`) as a `Scenario` or a callable that draws one."""
     if scenario is None:
         return default()
@@ -134,6 +145,8 @@ def resolve(scenario: ScenarioLike) -> Scenario | Callable[[np.random.Generator]
     if isinstance(scenario, Ranges):
         return Sampler(scenario)
     if isinstance(scenario, Mapping):
+        if "network" in scenario:
+            return _with_learners(networks.parse(scenario))
         if "sampler" in scenario:
             return Sampler(sampling.parse(dict(scenario), "scenario"))
         return parse(dict(scenario), "scenario")
@@ -171,6 +184,13 @@ def _by_name(name: str) -> Scenario | Sampler | SuiteScenarios:
     if named_paths.is_named(name):
         raise InputError(f"scenario: {name!r}: {named_paths.as_sampler(name)}")
     raise names.unknown(name, "scenario")
+
+
+def _with_learners(source: networks.NetworkScenarios) -> networks.NetworkScenarios:
+    if not source.max_learning_flows:
+        name = source.description.network.name
+        raise InputError(f"{name}: traffic: no flow has scheme agent: give it a share")
+    return source
 
 
 def _require_learner(scenario: Scenario) -> None:

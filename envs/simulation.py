@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from leogym.common.errors import InputError
 from leogym.configs.scenario import Scenario
+from leogym.envs import networks
 from leogym.envs.frames import Frames
+from leogym.envs.networks import NetworkEpisode
 from leogym.envs.scenarios import ScenarioLike, ScenarioSource
 from leogym.envs.stepped_batch import BACKENDS, SteppedBatch
 from leogym.envs.views import Viewing
@@ -73,7 +75,7 @@ class Simulations(Viewing, SteppedBatch):
         self._single = single
         self._source = ScenarioSource(scenario, max_learning_flows, single=single)
         self._ends_s = np.zeros(size)
-        self._scenarios: list[Scenario | None] = [None] * size
+        self._scenarios: list[Scenario | NetworkEpisode | None] = [None] * size
         super().__init__(
             size,
             self._source.max_learning_flows,
@@ -108,7 +110,7 @@ class Simulations(Viewing, SteppedBatch):
                 raise InputError(f"reset: options: {error}") from None
         self._begin(index, source.draw(rng))
 
-    def scenario(self, index: int) -> Scenario | None:
+    def scenario(self, index: int) -> Scenario | NetworkEpisode | None:
         """Return the scenario of simulation ``index``; None before its first reset."""
         return self._scenarios[index]
 
@@ -120,16 +122,20 @@ class Simulations(Viewing, SteppedBatch):
     def restore(self, state: dict[str, Any]) -> None:
         """Rebuild the simulations of ``state`` step by step."""
         for index, (text, actions) in enumerate(zip(state["scenarios"], state["actions"], strict=True)):
-            self._begin(index, Scenario.model_validate_json(text))
+            self._begin(index, networks.revive(text) or Scenario.model_validate_json(text))
             self.replay(index, actions)
 
-    def _begin(self, index: int, scenario: Scenario) -> None:
+    def _begin(self, index: int, scenario: Scenario | NetworkEpisode) -> None:
+        if isinstance(scenario, NetworkEpisode) and self._frames is not None:
+            raise InputError(
+                f"{scenario.name}: render_mode: networks have no frames; `leogym network plot` draws a run"
+            )
         super()._begin(index, scenario)
         if not self.batch.active[index].any():
             raise InputError(f"{scenario.name}: flows: no learning flow runs for a whole monitor interval")
         self._ends_s[index] = scenario.duration_s
         self._scenarios[index] = scenario
-        if self._frames is not None:
+        if self._frames is not None and isinstance(scenario, Scenario):
             self._frames.begin(index, scenario, self._traces)
 
     def frames(self, mode: str | None, modes: Sequence[str]) -> Frames | None:

@@ -8,7 +8,9 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
+from leogym.common.errors import InputError
 from leogym.configs.scenario import Scenario
+from leogym.envs.networks import NetworkEpisode
 
 REAL_TCP = ("mahimahi", "kernel")  # backends that run in real time, on the host's TCP
 BACKENDS = ("simulator", *REAL_TCP)  # backends that environments can step
@@ -76,8 +78,19 @@ class SteppedBatch:
         if not isinstance(self.batch, leosim.Batch):
             self.batch.close()
 
-    def _begin(self, index: int, scenario: Scenario) -> None:
-        """Begin an episode at ``index``: run ``scenario`` to a learning flow's first report."""
+    def _begin(self, index: int, scenario: Scenario | NetworkEpisode) -> None:
+        """Begin an episode at ``index``: run ``scenario`` to a learning flow's first report.
+
+        Raises:
+            InputError: real TCP does not run the scenario.
+        """
+        if isinstance(scenario, NetworkEpisode):
+            if not isinstance(self.batch, leosim.Batch):
+                raise InputError(f"{scenario.name}: backend: only the simulator runs networks")
+            self.batch.reset(
+                index, scenario.core, {}, self._policies, moments=scenario.moments, first=scenario.first
+            )
+            return
         if unread := scenario.traces - self._traces.keys():
             from leogym import traces  # here, because it builds orbits, which static links do not need
 

@@ -8,7 +8,7 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from leogym import envs
 from leogym.common.errors import InputError
-from leogym.envs.parallel import FLOWS_ID, PAIR_ID, FlowsParallelEnv
+from leogym.envs.parallel import FLOWS_ID, NETWORK_ID, PAIR_ID, FlowsParallelEnv
 from leogym.envs.reports import FIELDS
 from leogym.envs.test_flow import static
 from leogym.registration import PAIR_STEPS
@@ -28,7 +28,8 @@ COME_AND_GO = static({"stop_s": 0.6}, {"start_s": 0.3}, duration_s=0.9)
 
 
 def test_the_registry_has_the_environments():
-    assert REGISTERED == [FLOWS_ID, PAIR_ID] == ["leo/Flows-v0", "leo/Pair-v0"]
+    assert REGISTERED == [FLOWS_ID, PAIR_ID, NETWORK_ID]
+    assert REGISTERED == ["leo/Flows-v0", "leo/Pair-v0", "leo/Network-v0"]
 
 
 def test_pairs_share_a_leo_path_for_half_a_minute():

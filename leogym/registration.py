@@ -128,6 +128,20 @@ PAIR = {"sampler": "leo", "flows": 2, "start_window": 1 / 3, "duration_s": secon
 """Scenarios of PettingZoo's ``leo/Pair-v0``: two learning flows on a LEO path, the second joins in 10 s."""
 
 
+NETWORK_STEPS = 500
+NETWORK: dict[str, Any] = {
+    "scenario": {"network": "atlantic", "duration_s": seconds(NETWORK_STEPS)},
+    "reward": "fair-share",
+}
+"""Arguments of PettingZoo's ``leo/Network-v0``: eight of 16 flows over Telesat's polar shell learn."""
+
+
+ROUTING_ID = "leo/Routing-v0"
+ROUTING_STEPS = 30
+ROUTING: dict[str, Any] = {"network": "crossing", "duration_s": ROUTING_STEPS + 1.0}
+"""Arguments of `envs.routing.RoutingEnv`: the reset runs a period, too."""
+
+
 def register() -> None:
     """Add the ids to Gymnasium's registry, unless they are in it."""
     # Workers of RLlib may import this module twice, and the registry warns about a second entry.
@@ -135,6 +149,12 @@ def register() -> None:
         return
     entries: dict[str, Any] = {"entry_point": ENTRY_POINT, "vector_entry_point": VECTOR_ENTRY_POINT}
     gymnasium.register(FLOW_ID, **entries)
+    gymnasium.register(
+        ROUTING_ID,
+        entry_point="leogym.envs.routing:RoutingEnv",
+        max_episode_steps=ROUTING_STEPS,
+        kwargs=ROUTING,
+    )
     for preset in PRESETS:
         gymnasium.register(
             preset.id,

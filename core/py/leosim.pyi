@@ -332,16 +332,38 @@ class Constellation:
         self, until_s: float, *, check: Callable[[], object] | None = None
     ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
         """Advance to ``until_s``, or to the end; see `Simulation.advance`."""
-    def routes(self) -> list[tuple[NDArray[np.uint32], int]]:
-        """Return each pair's current route: nodes, and propagation both ways in ns.
+    def follow_all(self, moments: Moments, first: int) -> None:
+        """Follow ``moments`` from number ``first`` on while it advances, instead of calls of `follow`.
 
-        A pair is two stations with flows, in the order of their first flows. Stations count on from the
-        satellites. Without a route there are no nodes.
+        Raises:
+            InputError: they are those of another network, or too few for the run.
+        """
+    def choose_paths(self, paths: NDArray[np.int64]) -> None:
+        """Let flows take other paths of their pairs from now on; packets on their way stay on theirs.
+
+        Args:
+            paths: shape (flows,), each below the network's ``paths``; -1: as before.
+
+        Raises:
+            InputError: the shape or a number is another.
+        """
+    def measure_paths(self) -> NDArray[np.float64]:
+        """Return the state of all paths, shape (paths, 5), as `routes` orders them.
+
+        Columns: propagation both ways in ms; links of the way there, 0 without a route; the largest share of
+        its capacity that one of these links carried since the last call, 1 without a route; the equal share
+        of the flows on its bottleneck in Mbit/s, and that with one flow more, 0 without a route.
+        """
+    def routes(self) -> list[tuple[NDArray[np.uint32], int]]:
+        """Return each pair's current routes: nodes, and propagation both ways in ns.
+
+        A pair is two stations with flows, in the order of their first flows. The network's ``paths`` of a
+        pair follow each other. Stations count on from the satellites. Without a route there are no nodes.
         """
     def pairs_of_flows(self) -> NDArray[np.uint32]:
-        """Return the index of each flow's pair, shape (flows,)."""
+        """Return the index of each flow's path in `routes` and `pairs`, shape (flows,)."""
     def pairs(self) -> list[dict[str, Any]]:
-        """Return a summary of each pair's route so far."""
+        """Return a summary of each path so far."""
     def traffic(self) -> dict[str, int]:
         """Return the fate of all packets.
 
@@ -350,6 +372,38 @@ class Constellation:
         """
     def run_log(self) -> RunLog:
         """Return the run log so far; its series have only rows that `advance` has not returned."""
+
+@final
+class Moments:
+    """The links of a network over time: a moment for each routing interval.
+
+    Copies share them; pickles hold them.
+    """
+
+    def __init__(
+        self,
+        interval_ms: float,
+        laser_km: NDArray[np.float64],
+        links: NDArray[np.int64],
+        station: NDArray[np.int64],
+        satellite: NDArray[np.int64],
+        km: NDArray[np.float64],
+    ) -> None:
+        """Take over the moments.
+
+        Args:
+            interval_ms: time between two moments.
+            laser_km: length of each laser, shape (moments, lasers); infinite while it is off.
+            links: number of ground links of each moment, shape (moments,).
+            station: stations of all ground links, moment after moment; in a moment, pairs of station and
+                satellite rise.
+            satellite: their satellites.
+            km: their lengths.
+
+        Raises:
+            InputError: shapes do not fit, or pairs do not rise.
+        """
+    def __len__(self) -> int: ...
 
 @final
 class Simulation:
@@ -540,8 +594,15 @@ class Batch:
         scenario: str,
         traces: Mapping[str, PathTrace],
         policies: Mapping[str, Policy] = ...,
+        *,
+        moments: Moments | None = None,
+        first: int = 0,
     ) -> None:
-        """Restart simulation ``index`` and run it until its first learning flow has a report."""
+        """Restart simulation ``index`` and run it until its first learning flow has a report.
+
+        With ``moments``, ``scenario`` is a network as `Constellation` takes it. Its links are the moments
+        from number ``first`` on. Each of its flows is judged alone, by its own path.
+        """
     def step(self, actions: NDArray[np.float32]) -> None:
         """Apply actions and advance every unfinished simulation by one monitor interval.
 

@@ -16,7 +16,8 @@ from leogym.common.errors import InputError, reports_input_errors
 from leogym.common.progress import Progress
 from leogym.configs import network as schema
 from leogym.evaluation.network import run as running
-from leogym.evaluation.runs.schemes import load_policy, shipped
+from leogym.evaluation.runs.schemes import Policy, load_policy, shipped
+from leogym.evaluation.runs.schemes import parse as parse_schemes
 from leogym.traces.network import description as describing
 from leogym.traces.network.description import Description
 
@@ -47,7 +48,9 @@ def parser() -> OneLineParser:
     runs.add_argument("--out", type=as_folder, required=True, metavar="DIR", help="the output folder")
     runs.add_argument("--duration", type=float, metavar="S", help="replaces duration_s")
     runs.add_argument(
-        "--schemes", metavar="NAME,…", help="replaces the schemes of all traffic, in equal shares"
+        "--schemes",
+        metavar="NAME[=DIR],…",
+        help="replaces the schemes of all traffic, in equal shares; DIR has the policy of a trained one",
     )
     runs.add_argument(
         "--series-ms", type=float, default=1000.0, help="interval of the series (default: 1000)"
@@ -88,6 +91,7 @@ def _info(description: Description) -> list[str]:
     moment = topology.moment(0.0)
     in_reach = np.bincount(moment.station, minlength=len(description.stations.sites))
     _, routes = next(description.routes(network.duration_s))
+    routes = routes[:: network.routing.paths]
     connected = [(len(nodes) - 1, rtt_ms) for nodes, rtt_ms in routes if nodes]
     lines = [
         f"{network.name}: {network.duration_s:g} s, seed {network.seed}",
@@ -129,7 +133,7 @@ def _build(description: Description, folder: Path) -> None:
     _write(folder / "flows.csv", columns, flows)
     rows: list[list[object]] = []
     last: dict[int, list[int]] = {}
-    pairs = description.pairs
+    pairs, paths = description.pairs, description.network.routing.paths
     interval_s = description.network.routing.interval_ms / 1e3
     with Progress(f"routing {description.network.name}", description.network.duration_s) as progress:
         for time_s, routes in description.routes(interval_s):
@@ -137,9 +141,11 @@ def _build(description: Description, folder: Path) -> None:
                 if last.get(index) != nodes:
                     last[index] = nodes
                     names = " > ".join(map(description.node_name, nodes))
-                    rows.append([f"{time_s:.3f}", *pairs[index], f"{rtt_ms:.6f}" if nodes else "", names])
+                    pair, path = divmod(index, paths)
+                    rtt = f"{rtt_ms:.6f}" if nodes else ""
+                    rows.append([f"{time_s:.3f}", *pairs[pair], path, rtt, names])
             progress.advance(interval_s)
-    _write(folder / "routes.csv", ["time_s", "from", "to", "rtt_ms", "nodes"], rows)
+    _write(folder / "routes.csv", ["time_s", "from", "to", "path", "rtt_ms", "nodes"], rows)
     print(f"{folder}: {len(sites):,} stations, {len(flows):,} flows, {len(rows):,} routes")
 
 
@@ -163,17 +169,20 @@ def _run(options: argparse.Namespace) -> None:
     network = schema.load(options.network)
     if options.duration is not None:
         network = schema.parse(network.model_dump() | {"duration_s": options.duration}, "--duration")
+    given: dict[str, Policy] = {}
     if options.schemes is not None:
-        shares = {name: 1.0 for name in options.schemes.split(",")}
+        contestants = parse_schemes(options.schemes, list(leosim.schemes()))
+        given = contestants.policies
+        shares = dict.fromkeys(contestants.names or [], 1.0)
         traffic = [part.model_dump() | {"schemes": shares} for part in network.traffic]
         network = schema.parse(network.model_dump() | {"traffic": traffic}, "--schemes")
     description = describing.describe(network)
     output_folder.require(options.out, "a network's run")
     named = {flow["scheme"] for flow in description.flows}
     policies = {
-        name: leosim.Policy.load(str(load_policy(folder).folder))
-        for name, folder in shipped().items()
-        if name in named
+        name: leosim.Policy.load(str((given.get(name) or load_policy(shipped()[name])).folder))
+        for name in named
+        if name in given or name in shipped()
     }
     with Progress(f"running {network.name}", network.duration_s) as progress:
         measured = running.simulate(

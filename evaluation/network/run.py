@@ -14,6 +14,7 @@ import polars as pl
 from leogym.common import output_folder
 from leogym.common.atomic import write_atomically
 from leogym.common.errors import InputError
+from leogym.configs.scenario import LEARNER
 from leogym.results import provenance
 from leogym.traces.network.description import Description
 
@@ -54,8 +55,13 @@ def simulate(
         progress: called with the simulated seconds of each step.
 
     Raises:
-        InputError: a scheme or a value is invalid.
+        InputError: a scheme or a value is invalid, or no policy steers the flows of agents.
     """
+    if LEARNER not in policies and any(flow["scheme"] == LEARNER for flow in description.flows):
+        raise InputError(
+            f"{description.network.name}: traffic: has flows of scheme agent: name their policy with "
+            f"--schemes {LEARNER}=DIR,…, or other schemes"
+        )
     began = time.monotonic()
     try:
         simulation = leosim.Constellation(description.core(), policies, series_ms=series_ms)

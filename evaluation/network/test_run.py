@@ -5,6 +5,8 @@ import json
 import polars as pl
 import pytest
 
+from leogym.agents.training import registry
+from leogym.common.errors import InputError
 from leogym.evaluation.network import __main__ as command
 from leogym.evaluation.network.run import TABLES
 
@@ -80,6 +82,26 @@ def test_the_same_file_gives_the_same_tables(file, tmp_path):
         command.run(["run", str(file), "--duration", "1", "--out", str(tmp_path / name)])
     for name in TABLES:
         assert tables(tmp_path / "one")[name].equals(tables(tmp_path / "two")[name], null_equal=True)
+
+
+def test_flows_of_agents_need_a_policy(file, tmp_path, capsys):
+    file.write_text(FILE.replace("cubic: 1, bbr3: 1", "agent: 1, cubic: 1"))
+    with pytest.raises(InputError, match="mine: traffic: has flows of scheme agent: name their policy with"):
+        command.run(["run", str(file), "--out", str(tmp_path / "out")])
+    policy = registry.shipped()["astraea"]
+    arguments = ["run", str(file), "--duration", "1", "--out", str(tmp_path / "out")]
+    assert command.run([*arguments, "--schemes", f"mine={policy},cubic"]) == 0
+    assert set(tables(tmp_path / "out")["flows"]["scheme"]) == {"mine", "cubic"}
+
+
+def test_routes_are_a_run_s_choice(file, tmp_path):
+    file.write_text(FILE + "routing: {paths: 2, by_load: {period_ms: 500}}\n")
+    assert command.run(["run", str(file), "--out", str(tmp_path / "out")]) == 0
+    pairs = tables(tmp_path / "out")["pairs"]
+    assert pairs["path"].to_list() == [0, 1] * (len(pairs) // 2)
+    first, second = (pairs.filter(pl.col("path") == path)["rtt_min_ms"] for path in (0, 1))
+    # Costs, not delays, order paths under load, but at the start nothing has a load.
+    assert (first < second + 5).all()
 
 
 def test_info_check_and_build_say_what_the_network_has(file, tmp_path, capsys):

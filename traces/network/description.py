@@ -3,10 +3,12 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import leosim
 import numpy as np
+from numpy.typing import NDArray
 
 from leogym.common.errors import InputError
 from leogym.configs import network as schema
@@ -46,9 +48,14 @@ class Description:
         """The pairs of stations with flows, in the order of their first flows."""
         return list(dict.fromkeys((flow["route"][0], flow["route"][1]) for flow in self.flows))
 
-    def core(self, flows: list[traffic.Flow] | None = None) -> str:
-        """Return the JSON that `leosim.Constellation` takes, with these flows or the network's own."""
+    def core(self, flows: list[traffic.Flow] | None = None, **replaced: Any) -> str:
+        """Return the JSON that `leosim.Constellation` takes, with these flows or the network's own.
+
+        ``replaced`` replaces fields of the JSON, such as ``seed``.
+        """
         network = self.network
+        flows = self.flows if flows is None else flows
+        load = network.routing.by_load
         fields: dict[str, Any] = {
             "name": network.name,
             "duration_s": network.duration_s,
@@ -65,20 +72,40 @@ class Description:
             "downlink": network.ground.downlink.model_dump(),
             "shared_ground": network.ground.shared,
             "vanished_links": network.routing.vanished_links,
-            "flows": self.flows if flows is None else flows,
+            "paths": network.routing.paths,
+            "by_load": None if load is None else load.model_dump(),
+            "flow_paths": [flow.get("path") for flow in flows],
+            "flows": [{key: value for key, value in flow.items() if key != "path"} for flow in flows],
         }
-        return json.dumps(fields)
+        return json.dumps(fields | replaced)
 
     def follow(self, simulation: leosim.Constellation, time_s: float) -> None:
         """Give the simulation the links of the moment ``time_s`` into the run."""
         moment = self.topology.moment(time_s)
         simulation.follow(moment.laser_km, moment.station, moment.satellite, moment.km)
 
+    @cached_property
+    def moments(self) -> leosim.Moments:
+        """The links of the whole run, a moment for each routing interval."""
+        moments = [self.topology.moment(start_s) for start_s, _ in self.steps()]
+
+        def joined(field: str) -> NDArray[Any]:
+            return np.concatenate([getattr(moment, field) for moment in moments])
+
+        return leosim.Moments(
+            self.network.routing.interval_ms,
+            np.stack([moment.laser_km for moment in moments]),
+            np.array([len(moment.km) for moment in moments]),
+            joined("station"),
+            joined("satellite"),
+            joined("km"),
+        )
+
     def routes(self, step_s: float) -> Iterator[tuple[float, list[tuple[list[int], float]]]]:
         """Yield the time in s and each pair's nodes and RTT in ms, every ``step_s``.
 
-        The pairs are those of `pairs`. The RTT is propagation both ways. Without a route
-        there are no nodes.
+        The pairs are those of `pairs`, the paths of each in turn. The RTT is propagation both ways. Without a
+        route there are no nodes.
         """
         # Flows that start with the run's last nanoseconds make the pairs known, and send nothing.
         late_s = self.network.duration_s * (1 - 1e-9)
@@ -122,7 +149,8 @@ def check(description: Description, step_s: float) -> list[str]:
     topology.unseen(description.topology, description.stations, step_s)
     dark: dict[int, list[float]] = {}
     for time_s, routes in description.routes(step_s):
-        for index, (nodes, _) in enumerate(routes):
+        # A pair without its first path has no other.
+        for index, (nodes, _) in enumerate(routes[:: description.network.routing.paths]):
             if not nodes:
                 dark.setdefault(index, []).append(time_s)
     name, pairs = description.network.name, description.pairs

@@ -1,8 +1,10 @@
 """Networks: Hypatia's routes, the links of a moment, patterns of traffic, and errors in one line."""
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
+import networkx
 import numpy as np
 import pytest
 
@@ -67,6 +69,38 @@ def test_no_route_is_faster_than_light(tmp_path):
             if nodes:
                 straight_km = np.linalg.norm(position[nodes[0]] - position[nodes[-1]])
                 assert rtt_ms >= 2 * straight_km / 299.792458
+
+
+def test_disjoint_paths_are_those_that_networkx_finds_without_the_links_of_shorter_ones(tmp_path):
+    described = network(tmp_path, {"pattern": "permutation"}, routing={"paths": 4})
+    moment, satellites = described.topology.moment(0.0), described.topology.satellites
+    graph = networkx.Graph()
+    for (first, second), km in zip(described.topology.lasers.tolist(), moment.laser_km, strict=True):
+        if np.isfinite(km):
+            graph.add_edge(first, second, km=km)
+    # Stations do not relay: a station is two nodes without a way through, here left out but for a pair's own.
+    ground = list(zip(moment.station.tolist(), moment.satellite.tolist(), moment.km, strict=True))
+    _, routes = next(described.routes(200.0))
+    for number, pair in enumerate(described.pairs):
+        ends = [described.stations.index(name, "test") for name in pair]
+        links = graph.copy()
+        links.add_edges_from(
+            (satellites + station, satellite, {"km": km})
+            for station, satellite, km in ground
+            if station in ends
+        )
+        start, end = (satellites + station for station in ends)
+        paths = routes[4 * number : 4 * number + 4]
+        expected = []
+        while len(expected) < 4 and networkx.has_path(links, start, end):
+            nodes = networkx.dijkstra_path(links, start, end, "km")
+            kilometres = [links[one][two]["km"] for one, two in pairwise(nodes)]
+            expected.append((nodes, 2 * sum(np.ceil(np.array(kilometres) / 299_792.458 * 1e9)) / 1e6))
+            links.remove_edges_from(list(pairwise(nodes)))
+        assert len(expected) >= 2
+        for index, (nodes, rtt_ms) in enumerate(paths):
+            assert nodes == expected[index % len(expected)][0]
+            assert rtt_ms == pytest.approx(expected[index % len(expected)][1], abs=1e-6)
 
 
 def test_limits_leave_each_station_and_satellite_its_nearest(tmp_path):
@@ -142,6 +176,11 @@ def test_check_names_stations_without_a_satellite_and_pairs_without_a_route_and_
             'does not run the scheme "cubik"',
         ),
         ({"colour": "red"}, "colour"),
+        (
+            {"routing": {"by_load": {"period_ms": 150.0}}},
+            "by_load.period_ms: must be a multiple of interval_ms, 100",
+        ),
+        ({"routing": {"paths": 0}}, "routing.paths: must be"),
     ],
 )
 def test_an_invalid_network_is_one_line(tmp_path, fields, message):
@@ -162,6 +201,7 @@ def test_an_invalid_network_is_one_line(tmp_path, fields, message):
             "from,to,start_s\nManila,Dalian,soon\n",
             "pairs.csv:2: start_s: 'soon' is not a number",
         ),
+        ("pairs.csv", "from,to,path\nManila,Dalian,1\n", "pairs.csv:2: path: must be from 0 to 0"),
     ],
 )
 def test_an_error_in_a_csv_file_names_line_and_rule(tmp_path, name, text, message):
@@ -176,5 +216,6 @@ def test_an_error_in_a_csv_file_names_line_and_rule(tmp_path, name, text, messag
 def test_the_networks_that_come_with_leogym_have_stations_routes_and_flows(name):
     described = description.load(name)
     _, routes = next(described.routes(1e6))
-    assert len(described.flows) >= len(routes) >= 10
+    assert len(described.flows) >= len(described.pairs) >= 8
+    assert len(routes) == len(described.pairs) * described.network.routing.paths
     assert np.mean([bool(nodes) for nodes, _ in routes]) > 0.8

@@ -15,7 +15,8 @@ from leogym.configs.network import Network, Traffic
 from leogym.traces.network.stations import MOST_BYTES, GroundStations
 
 Flow = dict[str, Any]
-"""Keys of a scenario's flow; ``route`` names the sender's and the receiver's station."""
+"""Keys of a scenario's flow; ``route`` names the sender's and the receiver's station. ``path`` numbers one of
+the pair's paths."""
 Pair = tuple[int, int]
 
 
@@ -30,7 +31,7 @@ def flows(network: Network, stations: GroundStations) -> list[Flow]:
         rng = np.random.default_rng([network.seed, index])
         source = f"{network.name}: traffic.{index}"
         if traffic.file is not None:
-            made += _listed(traffic, Path(traffic.file), stations, rng)
+            made += _listed(traffic, Path(traffic.file), stations, network.routing.paths, rng)
             continue
         names = [site.name for site in stations.sites]
         pairs = list(_pairs(traffic, stations, source, rng))
@@ -100,11 +101,11 @@ def _by_share(schemes: dict[str, float], flows: int, rng: np.random.Generator) -
 
 
 def _listed(
-    traffic: Traffic, path: Path, stations: GroundStations, rng: np.random.Generator
+    traffic: Traffic, path: Path, stations: GroundStations, paths: int, rng: np.random.Generator
 ) -> Iterator[Flow]:
     reader = csv.DictReader(io.StringIO(text_file.read(path, MOST_BYTES)))
     header = list(reader.fieldnames or [])
-    known = ("from", "to", "scheme", "start_s", "stop_s", "transfer_bytes")
+    known = ("from", "to", "scheme", "start_s", "stop_s", "transfer_bytes", "path")
     for column in ("from", "to"):
         if column not in header:
             raise InputError(f"{path}:1: {column}: no such column; there must be from and to")
@@ -117,10 +118,14 @@ def _listed(
         flow["route"] = [
             stations.sites[stations.index(row[end], f"{path}:{line}: {end}")].name for end in ("from", "to")
         ]
-        for column, kind in (("start_s", float), ("stop_s", float), ("transfer_bytes", int)):
+        for column, kind in (("start_s", float), ("stop_s", float), ("transfer_bytes", int), ("path", int)):
             if text := row.get(column):
                 try:
                     flow[column] = kind(text)
                 except ValueError:
                     raise InputError(f"{path}:{line}: {column}: {text!r} is not a number") from None
+        if not 0 <= flow.get("path", 0) < paths:
+            raise InputError(
+                f"{path}:{line}: path: must be from 0 to {paths - 1}, as routing.paths is {paths}"
+            )
         yield flow

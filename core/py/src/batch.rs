@@ -1,7 +1,7 @@
 //! `leosim.Batch`: simulations that write NumPy arrays in place.
 
 use leo_control::{AgentSpec, Command, Report, Reward};
-use leo_sim::{BatchSettings, PATH_FIELDS, Scenario, View};
+use leo_sim::{BatchSettings, ConstellationSpec, PATH_FIELDS, Scenario, View};
 use numpy::ndarray::Dimension;
 use numpy::{
     Element, PyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray3, PyUntypedArrayMethods,
@@ -13,9 +13,10 @@ use crate::agents::{Vector, observation_bounds};
 use crate::batch_state::{Begun, Inputs, State, check_arrays, duplicate};
 use crate::input_error;
 use crate::inputs::{Policies, Traces, interval};
+use crate::moments::Moments;
 use crate::policy::Policy;
 use crate::run_log::RunLog;
-use crate::signals::interruptible;
+use crate::signals::{Failure, interruptible};
 
 /// Largest window in packets and rate in bytes/s of a command; both fit their integers.
 const MAX_COMMAND: f64 = 4e9;
@@ -201,7 +202,8 @@ impl Batch {
         Report::FIELDS.to_vec()
     }
 
-    #[pyo3(signature = (index, scenario, traces, policies = None))]
+    #[pyo3(signature = (index, scenario, traces, policies = None, *, moments = None, first = 0))]
+    #[expect(clippy::too_many_arguments, reason = "arguments of a Python method")]
     fn reset(
         &mut self,
         py: Python<'_>,
@@ -209,6 +211,8 @@ impl Batch {
         scenario: &str,
         traces: Traces<'_>,
         policies: Option<Policies<'_>>,
+        moments: Option<Bound<'_, Moments>>,
+        first: usize,
     ) -> PyResult<()> {
         if index >= self.inner.size() {
             return Err(input_error(format!(
@@ -216,11 +220,18 @@ impl Batch {
                 self.inner.size()
             )));
         }
-        let begun = Begun::new(scenario, traces, policies);
+        let begun = Begun::new(scenario, traces, policies, moments.map(|moments| (moments.unbind(), first)));
         let (traces, policies) = begun.sets();
+        let moments = begun.moments.as_ref().map(|(moments, _)| moments.get());
         // SAFETY: this method holds the batch exclusively.
         let view = unsafe { self.view(py) };
         interruptible(py, |stop| {
+            if let Some(moments) = moments {
+                let spec = ConstellationSpec::from_json(scenario)?;
+                moments.check(&spec, first).map_err(Failure::Input)?;
+                let course = (moments.inner.clone(), first);
+                return Ok(self.inner.reset_constellation(index, &spec, course, &policies, view, stop)?);
+            }
             let scenario = Scenario::from_json(scenario)?;
             Ok(self.inner.reset(index, &scenario, &traces, &policies, view, stop)?)
         })?;
@@ -332,8 +343,8 @@ impl Batch {
         let (inputs, arrays, rewards) = state;
         for (index, inputs) in inputs.iter().enumerate() {
             let inputs: Option<Inputs<'_>> = inputs.extract()?;
-            let Some((scenario, traces, policies, actions)) = inputs else { continue };
-            self.reset(py, index, &scenario, traces, Some(policies))?;
+            let Some((scenario, traces, policies, moments, first, actions)) = inputs else { continue };
+            self.reset(py, index, &scenario, traces, Some(policies), moments, first)?;
             self.replay(py, index, actions)?;
         }
         check_arrays(&self.determined(py)?, &arrays)?;

@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::input_error;
 use crate::inputs::{Policies, Traces};
+use crate::moments::Moments;
 use crate::path_trace::PathTrace;
 use crate::policy::Policy;
 
@@ -21,14 +22,22 @@ pub struct Begun {
     scenario: String,
     traces: BTreeMap<String, Py<PathTrace>>,
     policies: BTreeMap<String, Py<Policy>>,
+    /// A constellation's links, and the number of the first moment.
+    pub moments: Option<(Py<Moments>, usize)>,
 }
 
 impl Begun {
-    pub fn new(scenario: &str, traces: Traces<'_>, policies: Option<Policies<'_>>) -> Self {
+    pub fn new(
+        scenario: &str,
+        traces: Traces<'_>,
+        policies: Option<Policies<'_>>,
+        moments: Option<(Py<Moments>, usize)>,
+    ) -> Self {
         Self {
             scenario: scenario.to_owned(),
             traces: traces.into_iter().map(|(name, trace)| (name, trace.into())).collect(),
             policies: policies.into_iter().flatten().map(|(name, policy)| (name, policy.into())).collect(),
+            moments,
         }
     }
 
@@ -48,10 +57,11 @@ impl Begun {
                 .iter()
                 .map(|(name, policy)| (name.clone(), policy.clone_ref(py)))
                 .collect(),
+            moments: self.moments.as_ref().map(|(moments, first)| (moments.clone_ref(py), *first)),
         }
     }
 
-    /// Return scenario, traces, policies and the `actions` since the beginning, as [`Inputs`] reads them.
+    /// Return scenario, traces, policies, moments, the first moment and the `actions` since the beginning, as [`Inputs`] reads them.
     pub fn inputs<'py>(
         &self,
         py: Python<'py>,
@@ -64,12 +74,15 @@ impl Begun {
         for (name, policy) in &self.policies {
             policies.set_item(name, policy)?;
         }
-        (&self.scenario, traces, policies, actions).into_pyobject(py)
+        let (moments, first) =
+            self.moments.as_ref().map_or((None, 0), |(moments, first)| (Some(moments), *first));
+        (&self.scenario, traces, policies, moments, first, actions).into_pyobject(py)
     }
 }
 
 /// The inputs of a pickled simulation, and its actions since.
-pub type Inputs<'py> = (String, Traces<'py>, Policies<'py>, PyReadonlyArray3<'py, f32>);
+pub type Inputs<'py> =
+    (String, Traces<'py>, Policies<'py>, Option<Bound<'py, Moments>>, usize, PyReadonlyArray3<'py, f32>);
 
 /// The content of a pickle: [`Inputs`] or None of each simulation, the arrays that these determine, and the rewards.
 pub type State<'py> = (Bound<'py, PyList>, Bound<'py, PyList>, Bound<'py, PyArray2<f32>>);

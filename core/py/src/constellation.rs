@@ -1,12 +1,15 @@
 //! `leosim.Constellation`.
 
-use leo_sim::{ConstellationSpec, GroundLink, Nanos, Snapshot};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use std::sync::Arc;
+
+use leo_sim::{ConstellationSpec, Nanos, PathState, Snapshot};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::input_error;
 use crate::inputs::{Policies, interval, policy_set};
+use crate::moments::{Moments, ground_links};
 use crate::run_log::{RunLog, to_dict};
 use crate::signals::{checked, interruptible};
 
@@ -14,11 +17,11 @@ const NANOS_PER_S: f64 = 1e9;
 
 /// The simulation of a network whose links the caller sets, moment by moment.
 #[pyclass(module = "leosim")]
+#[derive(Clone)]
 pub struct Constellation {
     inner: leo_sim::Simulation,
-    satellites: u32,
-    stations: u32,
-    lasers: usize,
+    /// Without the flows.
+    spec: Arc<ConstellationSpec>,
 }
 
 #[pymethods]
@@ -38,9 +41,13 @@ impl Constellation {
         interruptible(py, |stop| {
             let spec = ConstellationSpec::from_json(network)?;
             let inner = leo_sim::Simulation::of_constellation(&spec, &policies, interval_ns, series, stop)?;
-            let (stations, lasers) = (spec.stations.len() as u32, spec.lasers.len());
-            Ok(Self { inner, satellites: spec.satellites, stations, lasers })
+            let spec = Arc::new(ConstellationSpec { flows: Vec::new(), ..spec });
+            Ok(Self { inner, spec })
         })
+    }
+
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Self {
+        self.clone()
     }
 
     #[getter]
@@ -62,29 +69,20 @@ impl Constellation {
         km: PyReadonlyArray1<'_, f64>,
     ) -> PyResult<()> {
         let laser_km: Vec<f64> = laser_km.as_array().to_vec();
-        let (station, satellite, km) = (station.as_array(), satellite.as_array(), km.as_array());
-        let same_length = station.len() == satellite.len() && station.len() == km.len();
-        if !same_length || laser_km.len() != self.lasers {
-            return Err(input_error(
-                "arguments: arrays: must have one length, and laser_km an entry per laser",
-            ));
-        }
-        let ends = station.iter().zip(&satellite).zip(&km);
-        let ground: Vec<GroundLink> = ends
-            .map(|((&station, &satellite), &km)| GroundLink {
-                station: u32::try_from(station).unwrap_or(u32::MAX),
-                satellite: u32::try_from(satellite).unwrap_or(u32::MAX),
-                km,
-            })
-            .collect();
-        let known =
-            ground.iter().all(|link| link.station < self.stations && link.satellite < self.satellites);
-        let rises =
-            ground.is_sorted_by(|one, next| (one.station, one.satellite) < (next.station, next.satellite));
-        if !known || !rises {
-            return Err(input_error("arguments: station and satellite: must rise, and be in the network"));
+        let ground = ground_links(station.as_array(), satellite.as_array(), km.as_array())?;
+        let known = ground.iter().all(|link| {
+            (link.station as usize) < self.spec.stations.len() && link.satellite < self.spec.satellites
+        });
+        if !known || laser_km.len() != self.spec.lasers.len() {
+            return Err(input_error("arguments: links: must be those of the network, with all its lasers"));
         }
         py.detach(|| self.inner.follow(&Snapshot { laser_km: &laser_km, ground: &ground }));
+        Ok(())
+    }
+
+    fn follow_all(&mut self, moments: &Moments, first: usize) -> PyResult<()> {
+        moments.check(&self.spec, first).map_err(input_error)?;
+        self.inner.follow_all(moments.inner.clone(), first);
         Ok(())
     }
 
@@ -104,6 +102,31 @@ impl Constellation {
             Ok(self.inner.take_series())
         })?;
         Ok((to_dict(py, flows.cells())?, to_dict(py, links.cells())?))
+    }
+
+    fn choose_paths(&mut self, paths: PyReadonlyArray1<'_, i64>) -> PyResult<()> {
+        let paths = paths.as_array();
+        let known = paths.iter().all(|path| (-1..i64::from(self.spec.paths)).contains(path));
+        if paths.len() != self.inner.flow_schemes().count() || !known {
+            let rule = format!("must have an entry for each flow, from -1 to {}", self.spec.paths - 1);
+            return Err(input_error(format!("arguments: paths: {rule}")));
+        }
+        for (flow, path) in paths.iter().enumerate() {
+            if let Ok(path) = u32::try_from(*path) {
+                self.inner.choose_path(flow, path);
+            }
+        }
+        Ok(())
+    }
+
+    fn measure_paths<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let row = |state: PathState| {
+            let shares = [state.share_bps, state.share_of_one_more_bps].map(|bps| bps / 1e6);
+            let route = [state.base_rtt as f64 / 1e6, f64::from(state.hops), state.utilisation];
+            [route.as_slice(), &shares].concat()
+        };
+        let rows: Vec<_> = self.inner.measure_paths().into_iter().map(row).collect();
+        Ok(PyArray2::from_vec2(py, &rows)?)
     }
 
     fn routes<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyArray1<u32>>, u64)> {

@@ -14,6 +14,7 @@ mod constellation;
 mod inputs;
 mod link_plan;
 mod losses;
+mod moments;
 mod path_trace;
 mod policy;
 mod run;
@@ -62,6 +63,7 @@ fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<agents::Agents>()?;
     module.add_class::<path_trace::PathTrace>()?;
     module.add_class::<link_plan::LinkPlan>()?;
+    module.add_class::<moments::Moments>()?;
     module.add_class::<policy::Policy>()?;
     module.add_class::<run_log::RunLog>()?;
     module.add_class::<sgp4::Sgp4>()?;

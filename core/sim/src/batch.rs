@@ -1,17 +1,20 @@
 //! Batches of simulations with learning flows that advance together, one monitor interval at a time.
 
+use std::sync::Arc;
+
 use leo_control::{
     AgentSpec, Command, FlowState, GLOBAL_DIM, Judgement, KnownRanges, Report, Reward, World, normalize,
 };
 use leo_link::{Interrupted, Nanos, Stop};
 use rayon::prelude::*;
 
+use crate::constellation::{Bottlenecks, Moments};
 use crate::control_loop;
 use crate::flow::{Phase, Steering};
 use crate::interrupted::Unbuilt;
 use crate::network::{PolicySet, TraceSet};
 use crate::run_log::RunLog;
-use crate::scenario::{AGENT_SCHEME, Scenario};
+use crate::scenario::{AGENT_SCHEME, ConstellationSpec, Scenario, ScenarioError};
 use crate::simulation::Simulation;
 use crate::workers::{Workers, attended};
 use crate::world::world;
@@ -78,6 +81,8 @@ struct Environment {
     actions: Vec<f32>,
     /// The flow index of each slot.
     learners: Vec<usize>,
+    /// In a constellation, the flows on each link.
+    bottlenecks: Option<Bottlenecks>,
     /// Commands steered it, which `actions` does not have.
     is_commanded: bool,
     /// The caller stopped its last step or reset: its row does not show an interval's end.
@@ -126,9 +131,41 @@ impl Batch {
         view: View<'_>,
         stop: Stop<'_>,
     ) -> Result<(), Unbuilt> {
+        let (interval, series) = (self.settings.interval, self.settings.series_interval);
+        let simulation = Simulation::new(scenario, traces, policies, interval, series, stop)?;
+        self.begin(index, (&scenario.name, simulation, None), view, stop)
+    }
+
+    /// As [`Self::reset`], with a constellation whose links are `moments`, from moment `first` on.
+    ///
+    /// # Errors
+    /// As for [`Self::reset`].
+    ///
+    /// # Panics
+    /// As for [`Self::reset`], and when the moments end before the simulation.
+    pub fn reset_constellation(
+        &mut self,
+        index: usize,
+        spec: &ConstellationSpec,
+        (moments, first): (Arc<Moments>, usize),
+        policies: &PolicySet,
+        view: View<'_>,
+        stop: Stop<'_>,
+    ) -> Result<(), Unbuilt> {
+        let (interval, series) = (self.settings.interval, self.settings.series_interval);
+        let mut simulation = Simulation::of_constellation(spec, policies, interval, series, stop)?;
+        simulation.follow_all(moments, first);
+        self.begin(index, (&spec.name, simulation, Some(Bottlenecks::default())), view, stop)
+    }
+
+    fn begin(
+        &mut self,
+        index: usize,
+        (name, mut simulation, bottlenecks): (&str, Simulation, Option<Bottlenecks>),
+        view: View<'_>,
+        stop: Stop<'_>,
+    ) -> Result<(), Unbuilt> {
         let settings = &self.settings;
-        let mut simulation =
-            Simulation::new(scenario, traces, policies, settings.interval, settings.series_interval, stop)?;
         let (watches, holds) = (settings.watches, settings.holds);
         let learners: Vec<usize> = (0..simulation.flows().len())
             .filter(|&flow| {
@@ -141,10 +178,13 @@ impl Batch {
             })
             .collect();
         let which = if watches { "a classic scheme" } else { AGENT_SCHEME };
-        let some = format!("at least one flow needs the scheme {which:?}");
-        scenario.check("flows", !learners.is_empty(), &some)?;
-        let few = format!("at most {} flows of the scheme {which:?}", settings.slots);
-        scenario.check("flows", learners.len() <= settings.slots, &few)?;
+        let refuse = |rule| Err(ScenarioError::new(name, "flows", rule).into());
+        if learners.is_empty() {
+            return refuse(format!("at least one flow needs the scheme {which:?}"));
+        }
+        if learners.len() > settings.slots {
+            return refuse(format!("at most {} flows of the scheme {which:?}", settings.slots));
+        }
         for (slot, &flow) in learners.iter().enumerate() {
             if watches {
                 simulation.flow_mut(flow).watch(settings.spec, slot < holds);
@@ -156,6 +196,7 @@ impl Batch {
             simulation,
             actions: Vec::new(),
             learners,
+            bottlenecks,
             is_commanded: false,
             interrupted: false,
         };
@@ -327,6 +368,9 @@ impl Environment {
 
     /// Return the state of a flow's path.
     fn world(&self, flow: usize) -> World {
+        if let Some(bottlenecks) = &self.bottlenecks {
+            return bottlenecks.world(&self.simulation, flow).0;
+        }
         let links = self.simulation.links();
         let route = self.simulation.flows()[flow].routes.current().both_ways(links);
         world(
@@ -399,9 +443,16 @@ impl Environment {
     /// reward: the shared one or their own, as the reward defines.
     fn judge(&mut self, settings: &BatchSettings, row: &mut Row<'_>, now: Nanos) {
         let running = self.simulation.flows().iter().filter(|flow| flow.phase == Phase::Running).count();
+        if let Some(bottlenecks) = &mut self.bottlenecks {
+            bottlenecks.count(&self.simulation);
+        }
         for &index in &self.learners {
+            let on_path = match &self.bottlenecks {
+                None => running as u32,
+                Some(bottlenecks) => bottlenecks.world(&self.simulation, index).1,
+            };
             if let Some(agent) = &mut self.simulation.flow_mut(index).agent {
-                agent.history.flows_on_path = running as u32;
+                agent.history.flows_on_path = on_path;
             }
         }
         let flows = self.simulation.flows();
@@ -422,8 +473,13 @@ impl Environment {
         let judgement = Judgement::new(settings.reward, world, states(), row.global_states);
         for (slot, &acted) in row.active.iter().enumerate() {
             if acted {
-                let own = flows[self.learners[slot]].agent.as_ref().map(|agent| &agent.history);
-                row.rewards[slot] = judgement.of(own);
+                let index = self.learners[slot];
+                let own = flows[index].agent.as_ref().map(|agent| &agent.history);
+                row.rewards[slot] = match self.bottlenecks {
+                    None => judgement.of(own),
+                    // Each flow has its own path.
+                    Some(_) => settings.reward.evaluate(&self.world(index), own.into_iter()),
+                };
             }
         }
     }

@@ -27,7 +27,7 @@ mod workers;
 mod world;
 
 pub use batch::{Batch, BatchSettings, PATH_FIELDS, View};
-pub use constellation::{GroundLink, PairSummary, Snapshot, TrafficCount};
+pub use constellation::{GroundLink, Moments, PairSummary, PathState, Snapshot, TrafficCount};
 pub use interrupted::Unbuilt;
 pub use many::run_many;
 pub use network::{LinkPlan, PolicySet, TraceSet, missing_announcements, plan_links};

@@ -123,7 +123,7 @@ impl Paths {
         let back = head.kind.goes_back();
         match &self.forwarding {
             None => self.next(head.path, back, hop),
-            Some(forwarding) => forwarding.onward(head.path, back, link),
+            Some(forwarding) => forwarding.onward(head.path, back, hop, link),
         }
     }
 

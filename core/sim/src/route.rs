@@ -81,6 +81,12 @@ impl Routes {
         self.next_change
     }
 
+    /// Take another path, in a network.
+    pub fn choose(&mut self, path: u32) {
+        self.path = path;
+        self.all[0].path = path;
+    }
+
     /// Switch to the route at `now`.
     pub fn follow(&mut self, now: Nanos) {
         while self.next_change() <= now {

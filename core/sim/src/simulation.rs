@@ -9,7 +9,7 @@ mod sending;
 use leo_link::{Interrupted, Link, NEVER, Nanos, STRIDE, Stop};
 use leo_transport::{ACK_BYTES, AckToSend, SackBlocks};
 
-use crate::constellation::{self, LinkMaker};
+use crate::constellation::{self, Course, LinkMaker};
 use crate::control_loop;
 use crate::events::{EventQueue, Source};
 use crate::flow::{Flow, Phase};
@@ -38,6 +38,8 @@ pub struct Simulation {
     pub(crate) paths: Paths,
     /// Makes ground links, in a constellation.
     pub(crate) link_maker: Option<Box<LinkMaker>>,
+    /// The links over time, in a constellation that knows them ahead.
+    pub(crate) course: Option<Course>,
     pub(crate) ports: Vec<Port>,
     pub(crate) events: EventQueue,
     pub(crate) recorder: Recorder,
@@ -108,6 +110,7 @@ impl Simulation {
             steered,
             paths,
             link_maker: None,
+            course: None,
             ports,
             events,
             interval,

@@ -8,12 +8,13 @@ use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::forwarding::Forwarding;
+use super::load::Loads;
 use super::updating::LinkMaker;
 use crate::interrupted::Unbuilt;
 use crate::network::{Network, PolicySet, TraceSet, driver, flow_over, go_on, lives};
 use crate::path::Paths;
 use crate::route::Routes;
-use crate::scenario::{ConstellationSpec, Scenario, ScenarioError};
+use crate::scenario::{ConstellationSpec, Scenario, ScenarioError, nanos};
 use crate::telemetry::{Headers, Port, Size};
 
 /// Build the network of `spec`, in which no link to the ground exists yet.
@@ -39,7 +40,7 @@ pub fn build(
     };
     let stations: BTreeMap<&str, u32> = spec.stations.iter().map(String::as_str).zip(0..).collect();
     let (mut pairs, mut numbers) = (Vec::new(), BTreeMap::new());
-    let mut path_of_flow = Vec::new();
+    let mut pair_of_flow = Vec::new();
     for (index, flow) in spec.flows.iter().enumerate() {
         let mut ends = [0; 2];
         for (end, name) in ends.iter_mut().zip(&flow.route) {
@@ -51,7 +52,7 @@ pub fn build(
                 )
             })?;
         }
-        path_of_flow.push(*numbers.entry(ends).or_insert_with(|| {
+        pair_of_flow.push(*numbers.entry(ends).or_insert_with(|| {
             pairs.push(ends);
             pairs.len() as u32 - 1
         }));
@@ -63,7 +64,10 @@ pub fn build(
             for life in lives(&scenario, flow_spec, seeds.next_u64()) {
                 go_on(stop)?;
                 let driver = driver(&scenario, index, &TraceSet::new(), policies, life.seed)?;
-                let routes = Routes::in_network(path_of_flow[index]);
+                // Bits that the flow's start does not use.
+                let hash = (life.seed >> 32) as u32;
+                let path = spec.flow_paths.get(index).copied().flatten().unwrap_or(hash) % spec.paths;
+                let routes = Routes::in_network(pair_of_flow[index] * spec.paths + path);
                 let asks_now = driver.0.header().is_some();
                 let mut flow = flow_over(&scenario, index, routes, driver, &life);
                 flow.use_ecn(flow_spec.ecn.negotiated(flow.sender.scheme().is_scalable()));
@@ -90,7 +94,9 @@ pub fn build(
             }
         }
     }
-    let mut forwarding = Forwarding::new(spec.satellites, spec.stations.len() as u32, &spec.lasers, &pairs);
+    let nodes = [spec.satellites, spec.stations.len() as u32];
+    let mut forwarding = Forwarding::new(nodes, &spec.lasers, &pairs, spec.paths as usize);
+    forwarding.loads = spec.by_load.map(|by_load| Loads::new(nanos(by_load.period_ms, 1e6), by_load.most));
     let (mut links, mut logged_links) = (Vec::new(), Vec::new());
     let maker = LinkMaker::new(spec, asks, &mut forwarding, &mut links, &mut logged_links);
     let ports = if asks { vec![Port::new(flows.len()); links.len()] } else { Vec::new() };

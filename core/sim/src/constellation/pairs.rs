@@ -7,6 +7,8 @@ use leo_link::{NEVER, Nanos};
 pub struct Pair {
     /// The stations.
     pub ends: [u32; 2],
+    /// Number among the pair's several paths.
+    pub number: u64,
     /// Rows of the forwarding table that lead there and back.
     pub rows: [u32; 2],
     /// First links of both ways.
@@ -29,6 +31,7 @@ impl Pair {
     pub const fn new(ends: [u32; 2], rows: [usize; 2]) -> Self {
         Self {
             ends,
+            number: 0,
             rows: [rows[0] as u32, rows[1] as u32],
             first: [super::trees::NOWHERE; 2],
             routes: [Vec::new(), Vec::new()],
@@ -38,6 +41,11 @@ impl Pair {
             base_rtts: [NEVER, 0],
             capacities: Vec::new(),
         }
+    }
+
+    /// Return it as number `number` of several.
+    pub fn numbered(self, number: u64) -> Self {
+        Self { number, ..self }
     }
 
     /// Take over the links of one way at `now`.

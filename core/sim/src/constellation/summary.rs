@@ -11,6 +11,7 @@ table! {
     PairSummary {
         from: u64, "", "index of the sender's station";
         to: u64, "", "index of the receiver's station";
+        path: u64, "", "number among the pair's paths, 0 if it has only that";
         changes: u64, "", "changes of the way from sender to receiver";
         unreachable_s: f64, "s", "time without a way from sender to receiver";
         rtt_min_ms: f64, "ms", "smallest propagation both ways; NaN without a route";
@@ -50,6 +51,7 @@ impl Simulation {
         let summary = |pair: &super::pairs::Pair| PairSummary {
             from: pair.ends[0].into(),
             to: pair.ends[1].into(),
+            path: pair.number,
             changes: pair.changes,
             unreachable_s: pair.unreachable(0, self.now) as f64 * 1e-9,
             rtt_min_ms: if pair.base_rtts[0] == NEVER { f64::NAN } else { ms(pair.base_rtts[0]) },

@@ -40,19 +40,21 @@ impl Mesh {
         if link & 1 == 0 { second } else { first }
     }
 
-    fn out(&self, satellite: u32) -> &[u32] {
+    /// Return the laser links that leave a satellite.
+    #[inline]
+    pub fn out(&self, satellite: u32) -> &[u32] {
         let from = satellite as usize;
         &self.out[self.starts[from] as usize..self.starts[from + 1] as usize]
     }
 }
 
-/// A satellite in reach of a station, and its distance.
+/// A satellite in reach of a station, and the cost of the link.
 pub type Reach = (u32, f64);
 
 /// The shortest paths to one station.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// Length of each satellite's path in km; infinite without one.
+    /// Cost of each satellite's path; infinite without one.
     pub distance: Box<[f64]>,
     /// Each satellite's next link: a laser link, [`GROUND`] or [`NOWHERE`].
     pub next: Box<[u32]>,
@@ -63,13 +65,13 @@ pub struct Tree {
 pub struct Scratch {
     measured: Vec<bool>,
     chain: Vec<u32>,
-    reach_km: Vec<f64>,
+    reach_costs: Vec<f64>,
     heap: BinaryHeap<Reverse<Entry>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Entry {
-    km: f64,
+    cost: f64,
     satellite: u32,
 }
 
@@ -77,7 +79,7 @@ impl Eq for Entry {}
 
 impl Ord for Entry {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.km.total_cmp(&other.km).then(self.satellite.cmp(&other.satellite))
+        self.cost.total_cmp(&other.cost).then(self.satellite.cmp(&other.satellite))
     }
 }
 
@@ -95,49 +97,49 @@ impl Tree {
         }
     }
 
-    /// Find the shortest paths over lasers of the lengths `laser_km`, infinite for those that are off, and the satellites in
-    /// reach of the station.
+    /// Find the shortest paths over laser links of these costs, infinite for those that are off, and the satellites in reach of
+    /// the station. Without load, costs are lengths in km.
     ///
     /// Few paths change from one update to the next, so this measures the old paths and repairs those that are no longer the
-    /// shortest. Of paths of equal length, the old one stays.
-    pub fn update(&mut self, mesh: &Mesh, laser_km: &[f64], reach: &[Reach], scratch: &mut Scratch) {
-        self.measure(mesh, laser_km, reach, scratch);
+    /// shortest. Of paths of equal cost, the old one stays.
+    pub fn update(&mut self, mesh: &Mesh, costs: &[f64], reach: &[Reach], scratch: &mut Scratch) {
+        self.measure(mesh, costs, reach, scratch);
         scratch.heap.clear();
-        for &(satellite, km) in reach {
-            self.shorten(satellite, km, GROUND, scratch);
+        for &(satellite, cost) in reach {
+            self.shorten(satellite, cost, GROUND, scratch);
         }
         for (laser, &[first, second]) in (0_u32..).zip(&*mesh.lasers) {
-            let km = laser_km[laser as usize];
-            self.shorten(second, self.distance[first as usize] + km, 2 * laser + 1, scratch);
-            self.shorten(first, self.distance[second as usize] + km, 2 * laser, scratch);
+            let [there, back] = [2 * laser, 2 * laser + 1];
+            self.shorten(second, self.distance[first as usize] + costs[back as usize], back, scratch);
+            self.shorten(first, self.distance[second as usize] + costs[there as usize], there, scratch);
         }
-        while let Some(Reverse(Entry { km, satellite })) = scratch.heap.pop() {
-            if km > self.distance[satellite as usize] {
+        while let Some(Reverse(Entry { cost, satellite })) = scratch.heap.pop() {
+            if cost > self.distance[satellite as usize] {
                 continue;
             }
             for &link in mesh.out(satellite) {
-                let there = km + laser_km[(link >> 1) as usize];
-                self.shorten(mesh.head(link), there, link ^ 1, scratch);
+                let back = link ^ 1;
+                self.shorten(mesh.head(link), cost + costs[back as usize], back, scratch);
             }
         }
     }
 
     /// Return the first satellite of the shortest path from a station in `reach` of satellites.
     pub fn first(&self, reach: &[Reach]) -> Option<u32> {
-        let length = |&(satellite, km): &Reach| km + self.distance[satellite as usize];
+        let length = |&(satellite, cost): &Reach| cost + self.distance[satellite as usize];
         let nearest = reach.iter().min_by(|first, second| length(first).total_cmp(&length(second)))?;
         length(nearest).is_finite().then_some(nearest.0)
     }
 
     /// Measure the paths as they are, and drop those that no longer exist.
-    fn measure(&mut self, mesh: &Mesh, laser_km: &[f64], reach: &[Reach], scratch: &mut Scratch) {
-        let Scratch { measured, chain, reach_km, .. } = scratch;
+    fn measure(&mut self, mesh: &Mesh, costs: &[f64], reach: &[Reach], scratch: &mut Scratch) {
+        let Scratch { measured, chain, reach_costs, .. } = scratch;
         measured.clear();
         measured.resize(self.next.len(), false);
-        reach_km.clear();
-        reach_km.resize(self.next.len(), f64::INFINITY);
-        for &(satellite, km) in reach {
-            reach_km[satellite as usize] = km;
+        reach_costs.clear();
+        reach_costs.resize(self.next.len(), f64::INFINITY);
+        for &(satellite, cost) in reach {
+            reach_costs[satellite as usize] = cost;
         }
         for satellite in 0..self.next.len() as u32 {
             let mut at = satellite;
@@ -153,8 +155,8 @@ impl Tree {
                 let at = at as usize;
                 self.distance[at] = match self.next[at] {
                     NOWHERE => f64::INFINITY,
-                    GROUND => reach_km[at],
-                    link => self.distance[mesh.head(link) as usize] + laser_km[(link >> 1) as usize],
+                    GROUND => reach_costs[at],
+                    link => self.distance[mesh.head(link) as usize] + costs[link as usize],
                 };
                 if self.distance[at].is_infinite() {
                     self.next[at] = NOWHERE;
@@ -165,12 +167,12 @@ impl Tree {
     }
 
     #[inline]
-    fn shorten(&mut self, satellite: u32, km: f64, next: u32, scratch: &mut Scratch) {
+    fn shorten(&mut self, satellite: u32, cost: f64, next: u32, scratch: &mut Scratch) {
         let index = satellite as usize;
-        if km < self.distance[index] {
-            self.distance[index] = km;
+        if cost < self.distance[index] {
+            self.distance[index] = cost;
             self.next[index] = next;
-            scratch.heap.push(Reverse(Entry { km, satellite }));
+            scratch.heap.push(Reverse(Entry { cost, satellite }));
         }
     }
 }
@@ -182,16 +184,16 @@ mod tests {
     use super::*;
 
     /// Bellman and Ford's distances, without a tree.
-    fn distances(satellites: u32, mesh: &Mesh, laser_km: &[f64], reach: &[Reach]) -> Vec<f64> {
+    fn distances(satellites: u32, mesh: &Mesh, costs: &[f64], reach: &[Reach]) -> Vec<f64> {
         let mut distance = vec![f64::INFINITY; satellites as usize];
         for &(satellite, km) in reach {
             distance[satellite as usize] = km;
         }
         for _ in 0..satellites {
-            for (&[first, second], &km) in mesh.lasers.iter().zip(laser_km) {
+            for (&[first, second], &[there, back]) in mesh.lasers.iter().zip(costs.as_chunks::<2>().0) {
                 let (first, second) = (first as usize, second as usize);
-                distance[second] = distance[second].min(distance[first] + km);
-                distance[first] = distance[first].min(distance[second] + km);
+                distance[second] = distance[second].min(distance[first] + back);
+                distance[first] = distance[first].min(distance[second] + there);
             }
         }
         distance
@@ -199,20 +201,20 @@ mod tests {
 
     const SATELLITES: u32 = 12;
 
-    /// Lengths of the lasers, and the satellites in reach.
+    /// Costs of the laser links, and the satellites in reach.
     type Moment = (Vec<f64>, Vec<Reach>);
 
-    fn lengths(lasers: usize) -> impl Strategy<Value = Moment> {
+    fn costs(lasers: usize) -> impl Strategy<Value = Moment> {
         let km = prop_oneof![1 => Just(f64::INFINITY), 6 => (1_u32..50).prop_map(f64::from)];
         let reach = prop::collection::btree_map(0..SATELLITES, (1_u32..50).prop_map(f64::from), 0..4);
-        (prop::collection::vec(km, lasers), reach.prop_map(|reach| reach.into_iter().collect()))
+        (prop::collection::vec(km, 2 * lasers), reach.prop_map(|reach| reach.into_iter().collect()))
     }
 
     fn changes() -> impl Strategy<Value = (Vec<[u32; 2]>, Vec<Moment>)> {
         let laser =
             (0..SATELLITES, 1..SATELLITES).prop_map(|(from, step)| [from, (from + step) % SATELLITES]);
         prop::collection::vec(laser, 1..30).prop_flat_map(|lasers| {
-            let moments = prop::collection::vec(lengths(lasers.len()), 1..6);
+            let moments = prop::collection::vec(costs(lasers.len()), 1..6);
             (Just(lasers), moments)
         })
     }
@@ -222,14 +224,14 @@ mod tests {
         fn after_any_changes_every_satellites_path_is_the_shortest_and_leads_to_the_station((lasers, moments) in changes()) {
             let mesh = Mesh::new(SATELLITES, &lasers);
             let (mut tree, mut scratch) = (Tree::new(SATELLITES), Scratch::default());
-            for (laser_km, reach) in moments {
-                tree.update(&mesh, &laser_km, &reach, &mut scratch);
-                prop_assert_eq!(&*tree.distance, distances(SATELLITES, &mesh, &laser_km, &reach));
+            for (costs, reach) in moments {
+                tree.update(&mesh, &costs, &reach, &mut scratch);
+                prop_assert_eq!(&*tree.distance, distances(SATELLITES, &mesh, &costs, &reach));
                 for start in 0..SATELLITES {
                     let (mut at, mut km, mut links) = (start, 0.0, 0);
                     while tree.next[at as usize] < GROUND {
                         let link = tree.next[at as usize];
-                        km += laser_km[(link >> 1) as usize];
+                        km += costs[link as usize];
                         at = mesh.head(link);
                         links += 1;
                         prop_assert!(links < SATELLITES, "a loop");

@@ -61,6 +61,7 @@ impl LinkMaker {
         if spec.shared_ground {
             let up = links.len() as u32;
             maker.shared = Some([up, up + spec.stations.len() as u32]);
+            forwarding.shared = maker.shared;
             let stations = spec.stations.iter().map(|name| (format!("{name} > satellites"), &spec.uplink));
             let satellites = (0..spec.satellites)
                 .map(|satellite| (format!("satellite {satellite} > ground"), &spec.downlink));
@@ -116,7 +117,8 @@ impl LinkMaker {
         }
     }
 
-    fn rates(&self) -> [f64; 3] {
+    /// Return the capacities of up-links, lasers and down-links in bit/s, infinite where they are uncongested.
+    pub fn rates(&self) -> [f64; 3] {
         [&self.uplink, &self.laser, &self.downlink]
             .map(|kind| kind.rate_mbps.map_or(f64::INFINITY, |rate| rate * 1e6))
     }
@@ -131,7 +133,7 @@ fn size(kind: &TransmitterSpec) -> DropTail {
 }
 
 impl Simulation {
-    /// Take over the links of a moment: packets that are sent from now on follow the shortest paths over these.
+    /// Take over the links of a moment: packets that are sent from now on follow the routes over these.
     ///
     /// Call it at the start, and then whenever routes are to be found anew.
     ///
@@ -142,6 +144,9 @@ impl Simulation {
         let (Some(forwarding), Some(maker)) = (paths.forwarding_mut(), link_maker) else {
             panic!("only a constellation has snapshots");
         };
+        if let Some(loads) = &mut forwarding.loads {
+            loads.measure(*now, links);
+        }
         let mut changes = std::mem::take(&mut maker.changes);
         forwarding.measure(snapshot, &mut changes);
         for &(link, km) in &changes.lengths {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::part::{Broken, Part, check, within};
-use super::{AGENT_SCHEME, FlowSpec, MOST_FLOWS, QueueSpec, ScenarioError, part};
+use super::{FlowSpec, MOST_FLOWS, QueueSpec, ScenarioError, part};
 use crate::oracle::ORACLE_SCHEME;
 
 /// What happens to packets that wait or travel on a link when it vanishes.
@@ -28,6 +28,16 @@ pub struct TransmitterSpec {
     /// The queue in front of it.
     #[serde(default)]
     pub queue: QueueSpec,
+}
+
+/// Routes that avoid loaded links.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ByLoadSpec {
+    /// Time between two measurements of the load.
+    pub period_ms: f64,
+    /// Cost of a full link over that of an idle one.
+    pub most: f64,
 }
 
 /// Nodes, links and flows of a constellation. The topology over time comes apart.
@@ -64,8 +74,20 @@ pub struct ConstellationSpec {
     pub shared_ground: bool,
     /// What happens to packets on a link that vanishes.
     pub vanished_links: VanishedLinks,
+    /// Link-disjoint paths of each pair of stations.
+    #[serde(default = "single_path")]
+    pub paths: u32,
+    /// Costs of links by their load; none: their length.
+    pub by_load: Option<ByLoadSpec>,
+    /// The path of each entry of `flows`; none: by hash.
+    #[serde(default)]
+    pub flow_paths: Vec<Option<u32>>,
     /// Flows; the route names the sender's and the receiver's station.
     pub flows: Vec<FlowSpec>,
+}
+
+const fn single_path() -> u32 {
+    1
 }
 
 impl ConstellationSpec {
@@ -109,6 +131,15 @@ impl Part for ConstellationSpec {
             let rule = "a transmitter that links share has a droptail queue";
             check(&format!("{name}.queue.kind"), queue || name == "laser" || !self.shared_ground, rule)?;
         }
+        check("paths", (1..=100).contains(&self.paths), "must be from 1 to 100")?;
+        if let Some(by_load) = self.by_load {
+            let period = (1.0..=3.6e6).contains(&by_load.period_ms);
+            check("by_load.period_ms", period, "must be a number from 1 to 3,600,000")?;
+            let most = (1.0..=1e3).contains(&by_load.most);
+            check("by_load.most", most, "must be a number from 1 to 1,000")?;
+        }
+        let known = self.flow_paths.iter().flatten().all(|&path| path < self.paths);
+        check("flow_paths", known, "a flow's path must be less than paths")?;
         let flows: f64 = self.flows.iter().map(|flow| flow.expected(self.duration_s)).sum();
         check("flows", flows <= 1e6, "stand for more than 1,000,000 flows")?;
         check("flows", self.flows.len() as u64 <= 10 * MOST_FLOWS, "there may be at most 1,000,000 entries")?;
@@ -130,7 +161,6 @@ impl ConstellationSpec {
         check("stop_s", flow.stop_s.is_none_or(|stop| stop > flow.start_s), "must be after start_s")?;
         let knows_path = flow.scheme == ORACLE_SCHEME || leo_cc::announced_to(&flow.scheme).is_some();
         check("scheme", !knows_path, "a network announces no handovers to schemes, and has no oracle")?;
-        check("scheme", flow.scheme != AGENT_SCHEME, "a network has no flows that the caller steers")?;
         check("extra_delay_ms", flow.extra_delay_ms == 0.0, "the stations' places set the delays")
     }
 }

@@ -1,8 +1,9 @@
 //! Runs a simulation to a time, interval by interval, unless its caller stops it.
 
-use leo_link::{Interrupted, Nanos, STRIDE, Stop};
+use leo_link::{Interrupted, NEVER, Nanos, STRIDE, Stop};
 
 use super::Simulation;
+use crate::constellation::Course;
 use crate::control_loop;
 
 impl Simulation {
@@ -66,7 +67,9 @@ impl Simulation {
         let row_units = 1 + (self.flows.len() + self.links.len()) as u32 / 16 + 8 * self.steered.len() as u32;
         loop {
             self.spend(row_units, stop)?;
-            let boundary = self.recorder.next_row().min(until);
+            self.follow_course();
+            let due = self.course.as_ref().map_or(NEVER, Course::due);
+            let boundary = self.recorder.next_row().min(until).min(due);
             self.run_events(boundary, stop)?;
             self.now = boundary;
             if boundary == self.recorder.next_row() {

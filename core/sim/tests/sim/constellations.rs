@@ -1,6 +1,10 @@
 //! Networks whose links and routes change: laws on random networks, and equality with fixed paths.
 
-use leo_sim::{ConstellationSpec, GroundLink, Nanos, PolicySet, RUN_ON, RunLog, Simulation, Snapshot};
+use std::sync::Arc;
+
+use leo_sim::{
+    ConstellationSpec, GroundLink, Moments, Nanos, PolicySet, RUN_ON, RunLog, Simulation, Snapshot,
+};
 use proptest::prelude::*;
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -262,4 +266,88 @@ fn the_same_seed_gives_the_same_bytes() {
         text(&through(network(&spec, &PolicySet::new(), 100 * MS), std::slice::from_ref(&moment), SECOND).1)
     };
     assert_eq!(log(), log());
+}
+
+/// The core's own course through moments, for networks whose links are known ahead.
+fn known(moments: &[Moment], interval: Nanos) -> Arc<Moments> {
+    let laser_km = moments.iter().flat_map(|moment| moment.laser_km.clone()).collect();
+    let ground: Vec<GroundLink> = moments.iter().flat_map(|moment| moment.ground.clone()).collect();
+    let mut ends = Vec::new();
+    for moment in moments {
+        ends.push(ends.last().unwrap_or(&0) + moment.ground.len());
+    }
+    Arc::new(Moments::new(interval, moments[0].laser_km.len(), laser_km, ground, ends))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn a_network_that_knows_its_links_ahead_runs_as_one_that_is_led_and_no_law_depends_on_routing(
+        (mut spec, moments) in random_network(), paths in 1_u32..4, loads in any::<bool>(),
+    ) {
+        spec["paths"] = json!(paths);
+        if loads {
+            spec["by_load"] = json!({"period_ms": 100, "most": 3});
+        }
+        spec["duration_s"] = json!(0.1 * moments.len() as f64);
+        let (_, led) = through(network(&spec, &policies(), 50 * MS), &moments, 100 * MS);
+        let mut ahead = network(&spec, &policies(), 50 * MS);
+        ahead.follow_all(known(&moments, 100 * MS), 0);
+        ahead.advance(ahead.end() / 3, RUN_ON).expect("nobody stops it");
+        ahead.run(RUN_ON).expect("nobody stops it");
+        prop_assert_eq!(text(&led), text(&ahead.run_log()));
+    }
+}
+
+/// Stations a above satellites 0 and 2, b above 1 and 3. From 0 to 1 there is a laser, and a detour over 2 and 3.
+fn diamond(flows: Vec<Value>) -> (Value, Moment) {
+    let spec = spec(4, &["a", "b"], &[[0, 1], [2, 3], [0, 2], [1, 3]], flows);
+    let lasers = [4.0, 6.0, 1.0, 1.0].map(km).to_vec();
+    (spec, Moment::new(lasers, &[(0, 0, km(2.0)), (0, 2, km(9.0)), (1, 1, km(2.0)), (1, 3, km(9.0))]))
+}
+
+#[test]
+fn the_paths_of_a_pair_share_no_link_and_those_beyond_are_the_first_ones_again() {
+    let (mut spec, moment) = diamond(vec![json!({"scheme": "cubic", "route": ["a", "b"]})]);
+    spec["paths"] = json!(4);
+    let mut simulation = network(&spec, &PolicySet::new(), 0);
+    simulation.follow(&moment.snapshot());
+    let nodes: Vec<Vec<u32>> = simulation.routes().into_iter().map(|(nodes, _)| nodes).collect();
+    assert_eq!(nodes[..2], [vec![4, 0, 1, 5], vec![4, 2, 3, 5]]);
+    assert_eq!(nodes[2..], nodes[..2]);
+}
+
+#[test]
+fn a_flow_that_changes_to_another_path_loses_nothing_and_has_its_delay() {
+    let (mut spec, moment) = diamond(vec![json!({"scheme": "cubic", "route": ["a", "b"]})]);
+    (spec["paths"], spec["flow_paths"]) = (json!(2), json!([0]));
+    let mut simulation = network(&spec, &PolicySet::new(), SECOND);
+    simulation.follow(&moment.snapshot());
+    simulation.advance(5 * SECOND, RUN_ON).expect("nobody stops it");
+    let before = simulation.measure_paths();
+    simulation.choose_path(0, 1);
+    simulation.advance(10 * SECOND, RUN_ON).expect("nobody stops it");
+    let after = simulation.measure_paths();
+    assert!(before[0].utilisation > 0.8 && before[1].utilisation == 0.0, "{before:?}");
+    assert!(after[0].utilisation < 0.05 && after[1].utilisation > 0.9, "{after:?}");
+    assert_eq!(simulation.run_log().flows[0].lost_packets, 0);
+}
+
+#[test]
+fn routes_by_load_part_two_flows_that_shortest_paths_send_over_one_laser() {
+    let goodput = |loads: bool| {
+        let flow = |route: [&str; 2]| json!({"scheme": "cubic", "route": route});
+        let (mut spec, moment) = diamond(vec![flow(["a", "b"]), flow(["c", "d"])]);
+        spec["stations"] = json!(["a", "b", "c", "d"]);
+        if loads {
+            spec["by_load"] = json!({"period_ms": 500, "most": 3});
+        }
+        let ground =
+            [(0, 0), (1, 1), (2, 0), (3, 1)].map(|(station, satellite)| (station, satellite, km(2.0)));
+        let moments = vec![Moment::new(moment.laser_km, &ground); 20];
+        let (_, log) = through(network(&spec, &PolicySet::new(), 0), &moments, 500 * MS);
+        log.flows.iter().map(|flow| flow.goodput_mbps).sum::<f64>()
+    };
+    assert!((8.5..10.0).contains(&goodput(false)), "{}", goodput(false));
+    assert!(goodput(true) > goodput(false), "{} and {}", goodput(true), goodput(false));
 }
