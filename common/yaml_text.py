@@ -7,6 +7,7 @@ adds the keys that its mapping lacks.
 
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,26 @@ def parse(text: str, source: str) -> Any:
     except yaml.reader.ReaderError as error:
         line = text.encode()[: error.position].count(b"\n") + 1
         raise YamlError(source, line, f"not YAML: {error.reason}") from None
+
+
+def line_of(path: Path, keys: Sequence[str | int]) -> int:
+    """Return the line of the value in a readable YAML file that ``keys`` lead to, or of the last that exists.
+
+    The keys of mappings lead to the lines of these keys.
+    """
+    node = yaml.compose(text_file.read(path, MOST_BYTES), Loader=_Parser)
+    line = 1 if node is None else node.start_mark.line + 1
+    for key in keys:
+        children: dict[Any, tuple[Any, Any]] = {}
+        if isinstance(node, yaml.MappingNode):
+            children = {name.value: (name, value) for name, value in node.value}
+        elif isinstance(node, yaml.SequenceNode):
+            children = {index: (item, item) for index, item in enumerate(node.value)}
+        if key not in children:
+            break
+        start, node = children[key]
+        line = start.start_mark.line + 1
+    return line
 
 
 def dump(data: Any, **options: Any) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from leogym.common import yaml_text
 from leogym.common.errors import InputError, one_line
 from leogym.common.nearest import suggest_names
 from leogym.common.strict import Probability, Range, Strict
@@ -225,4 +226,8 @@ def load(name_or_file: str) -> Network:
         nearest = suggest_names(name_or_file, names())
         raise InputError(f"network: {name_or_file!r}: neither a file nor a known network {nearest}")
     data = file_paths.read(path)
-    return parse({"name": path.stem, **data} if isinstance(data, dict) else data, str(path))
+    try:
+        return Network.model_validate({"name": path.stem, **data} if isinstance(data, dict) else data)
+    except ValidationError as error:
+        line = yaml_text.line_of(path, error.errors(include_url=False)[0]["loc"])
+        raise InputError(one_line(f"{path}:{line}", error)) from None

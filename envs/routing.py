@@ -21,7 +21,7 @@ Observation = NDArray[np.float32]
 Action = NDArray[np.int64]
 
 
-class RoutingEnv(gymnasium.Env[Observation, Action]):
+class RoutingEnv(gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
     """Routing in a network of satellites: every period, each flow takes one of its link-disjoint paths.
 
     ## Description
@@ -114,7 +114,7 @@ class RoutingEnv(gymnasium.Env[Observation, Action]):
         self._simulation = leosim.Constellation(episode.core, series_ms=self.period_s * 1e3)
         self._simulation.follow_all(episode.moments, episode.first)
 
-    def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: NDArray[np.integer[Any]]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Route each flow over the path ``action`` (flows,) and run one period."""
         if self._over or self._episode is None:
             raise ResetNeeded("the episode is over: call reset")
@@ -133,16 +133,14 @@ class RoutingEnv(gymnasium.Env[Observation, Action]):
         goodput_mbps, rtt_ms = np.zeros(self._flows), np.full(self._flows, np.nan)
         goodput_mbps[series["flow"]] = series["goodput_mbps"]
         rtt_ms[series["flow"]] = series["rtt_ms"]
-        # The paths of each flow's pair.
-        first = simulation.pairs_of_flows() // self._paths * self._paths
-        rtts, hops, load, share, joined = np.moveaxis(state[first[:, None] + np.arange(self._paths)], 2, 0)
+        rtts, hops, load, share = np.moveaxis(state.reshape(self._flows, self._paths, -1), 2, 0)
         taken = paths[:, None] == np.arange(self._paths)
         features = np.stack(
             [
                 taken,
                 np.where(hops > 0, rtts[:, :1] / np.maximum(rtts, 1e-9), 0.0),
                 load,
-                np.where(taken, share, joined) / self._uplink_mbps,
+                share / self._uplink_mbps,
                 np.broadcast_to(goodput_mbps[:, None] / self._uplink_mbps, taken.shape),
             ],
             axis=-1,

@@ -348,11 +348,11 @@ class Constellation:
             InputError: the shape or a number is another.
         """
     def measure_paths(self) -> NDArray[np.float64]:
-        """Return the state of all paths, shape (paths, 5), as `routes` orders them.
+        """Return the state of each flow's paths, shape (flows * paths, 4), flow after flow.
 
         Columns: propagation both ways in ms; links of the way there, 0 without a route; the largest share of
-        its capacity that one of these links carried since the last call, 1 without a route; the equal share
-        of the flows on its bottleneck in Mbit/s, and that with one flow more, 0 without a route.
+        its capacity that one of these links carried since the last call, 1 without a route; the flow's equal
+        share of the bottleneck in Mbit/s, if it takes the path and all others stay, 0 without a route.
         """
     def routes(self) -> list[tuple[NDArray[np.uint32], int]]:
         """Return each pair's current routes: nodes, and propagation both ways in ns.

@@ -212,6 +212,28 @@ def test_an_error_in_a_csv_file_names_line_and_rule(tmp_path, name, text, messag
         description.describe(valid)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lasers: {rate_mbps: 0}", "mine.yaml:3: lasers.rate_mbps: must be a number above"),
+        ("lasers:\n  queue: {packets: 9}\n  rate_mbps: -1", "mine.yaml:5: lasers.rate_mbps"),
+        ("colour: red", "mine.yaml:3: colour"),
+        (
+            "lasers: {rate_mbps: 1}\ntraffic:\n  - {pattern: permutation}\n  - {pattern: gravity}",
+            "mine.yaml:6: traffic.1",
+        ),
+    ],
+)
+def test_an_error_in_a_network_file_names_its_line(tmp_path, text, message):
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "duration_s: 3\nground: {uplink: {rate_mbps: 1}, downlink: {rate_mbps: 1}, shared: false}\n"
+        f"{text}\nstations: {{cities: 4}}\n"
+    )
+    with pytest.raises(InputError, match=message):
+        schema.load(str(path))
+
+
 @pytest.mark.parametrize("name", schema.names())
 def test_the_networks_that_come_with_leogym_have_stations_routes_and_flows(name):
     described = description.load(name)

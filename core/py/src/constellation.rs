@@ -121,9 +121,7 @@ impl Constellation {
 
     fn measure_paths<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let row = |state: PathState| {
-            let shares = [state.share_bps, state.share_of_one_more_bps].map(|bps| bps / 1e6);
-            let route = [state.base_rtt as f64 / 1e6, f64::from(state.hops), state.utilisation];
-            [route.as_slice(), &shares].concat()
+            vec![state.base_rtt as f64 / 1e6, f64::from(state.hops), state.utilisation, state.share_bps / 1e6]
         };
         let rows: Vec<_> = self.inner.measure_paths().into_iter().map(row).collect();
         Ok(PyArray2::from_vec2(py, &rows)?)

@@ -3,9 +3,10 @@
 use leo_link::Nanos;
 
 use super::world::Bottlenecks;
+use crate::flow::Phase;
 use crate::simulation::Simulation;
 
-/// A path between two stations.
+/// A path that a flow takes or may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathState {
     /// Propagation both ways; that of the last route, if there is none.
@@ -14,10 +15,8 @@ pub struct PathState {
     pub hops: u32,
     /// The largest share of its capacity that a link of the way there carried; 1 without a route.
     pub utilisation: f64,
-    /// Equal shares of the running flows now, in bit/s: the smallest of the way's links; 0 without a route.
+    /// The flow's equal share of the bottleneck in bit/s, if it takes the path and all others stay; 0 without a route.
     pub share_bps: f64,
-    /// The same with one flow more.
-    pub share_of_one_more_bps: f64,
 }
 
 impl Simulation {
@@ -33,35 +32,40 @@ impl Simulation {
         routes.choose(routes.path() / paths * paths + number);
     }
 
-    /// Return all paths, those of each pair in turn, with the load of their links since the last call.
+    /// Return the paths of each flow in turn, with the load of their links since the last call.
     ///
     /// # Panics
     /// The simulation is not one of a constellation.
     pub fn measure_paths(&mut self) -> Vec<PathState> {
         let mut bottlenecks = Bottlenecks::default();
         bottlenecks.count(self);
-        let Self { now, links, paths, .. } = self;
+        let Self { now, links, paths, flows, .. } = self;
         let forwarding = paths.forwarding_mut().expect("a constellation has tables");
         forwarding.meter.measure(*now, links);
-        let state = |path: usize| {
-            let pair = &forwarding.pairs[path];
-            let carried = forwarding.crossed_one_way(path as u32, 0);
-            let share = |more: u32| {
-                let of = |link: u32| {
-                    let flows = bottlenecks.flows(link) + more;
-                    links[link as usize].schedule().at(*now).rate_bps as f64 / f64::from(flows.max(1))
-                };
-                forwarding.crossed_one_way(path as u32, 0).map(of).reduce(f64::min).unwrap_or(0.0)
-            };
-            let utilisation = carried.map(|link| forwarding.meter.utilisation[link as usize]);
-            PathState {
-                base_rtt: pair.base_rtt,
-                hops: pair.routes[0].len() as u32,
-                utilisation: utilisation.reduce(f64::max).unwrap_or(1.0),
-                share_bps: share(0),
-                share_of_one_more_bps: share(1),
+        let count = forwarding.paths() as u32;
+        let mut states = Vec::with_capacity(flows.len() * count as usize);
+        for flow in flows {
+            let current = flow.routes.path();
+            let runs = flow.phase == Phase::Running;
+            let own: Vec<u32> = forwarding.crossed_one_way(current, 0).filter(|_| runs).collect();
+            for path in current / count * count..(current / count + 1) * count {
+                let mut state = PathState { utilisation: 1.0, ..PathState::default() };
+                for (place, link) in forwarding.crossed_one_way(path, 0).enumerate() {
+                    let others = bottlenecks.flows(link) - u32::from(own.contains(&link));
+                    let rate_bps = links[link as usize].schedule().at(*now).rate_bps as f64;
+                    let (carried, share_bps) =
+                        (forwarding.meter.utilisation[link as usize], rate_bps / f64::from(others + 1));
+                    if place == 0 {
+                        (state.utilisation, state.share_bps) = (carried, share_bps);
+                    }
+                    state.utilisation = state.utilisation.max(carried);
+                    state.share_bps = state.share_bps.min(share_bps);
+                }
+                let pair = &forwarding.pairs[path as usize];
+                (state.base_rtt, state.hops) = (pair.base_rtt, pair.routes[0].len() as u32);
+                states.push(state);
             }
-        };
-        (0..forwarding.pairs.len()).map(state).collect()
+        }
+        states
     }
 }

@@ -289,7 +289,7 @@ proptest! {
         if loads {
             spec["by_load"] = json!({"period_ms": 100, "most": 3});
         }
-        spec["duration_s"] = json!(0.1 * moments.len() as f64);
+        let moments: Vec<Moment> = moments.iter().cycle().take(5).cloned().collect();
         let (_, led) = through(network(&spec, &policies(), 50 * MS), &moments, 100 * MS);
         let mut ahead = network(&spec, &policies(), 50 * MS);
         ahead.follow_all(known(&moments, 100 * MS), 0);
@@ -328,9 +328,10 @@ fn a_flow_that_changes_to_another_path_loses_nothing_and_has_its_delay() {
     simulation.choose_path(0, 1);
     simulation.advance(10 * SECOND, RUN_ON).expect("nobody stops it");
     let after = simulation.measure_paths();
-    assert!(before[0].utilisation > 0.8 && before[1].utilisation == 0.0, "{before:?}");
+    assert!(before[0].utilisation > 0.8 && before[1].utilisation < 1e-9, "{before:?}");
     assert!(after[0].utilisation < 0.05 && after[1].utilisation > 0.9, "{after:?}");
-    assert_eq!(simulation.run_log().flows[0].lost_packets, 0);
+    let traffic = simulation.traffic();
+    assert_eq!((traffic.lost, traffic.unroutable), (0, 0), "{traffic:?}");
 }
 
 #[test]
@@ -340,14 +341,15 @@ fn routes_by_load_part_two_flows_that_shortest_paths_send_over_one_laser() {
         let (mut spec, moment) = diamond(vec![flow(["a", "b"]), flow(["c", "d"])]);
         spec["stations"] = json!(["a", "b", "c", "d"]);
         if loads {
-            spec["by_load"] = json!({"period_ms": 500, "most": 3});
+            // Only the second flow leaves the laser: the detour is twice as long for the first.
+            spec["by_load"] = json!({"period_ms": 500, "most": 2});
         }
         let ground =
-            [(0, 0), (1, 1), (2, 0), (3, 1)].map(|(station, satellite)| (station, satellite, km(2.0)));
+            [(0, 0), (1, 1), (2, 0), (3, 3)].map(|(station, satellite)| (station, satellite, km(2.0)));
         let moments = vec![Moment::new(moment.laser_km, &ground); 20];
         let (_, log) = through(network(&spec, &PolicySet::new(), 0), &moments, 500 * MS);
         log.flows.iter().map(|flow| flow.goodput_mbps).sum::<f64>()
     };
     assert!((8.5..10.0).contains(&goodput(false)), "{}", goodput(false));
-    assert!(goodput(true) > goodput(false), "{} and {}", goodput(true), goodput(false));
+    assert!(goodput(true) > 11.0, "{}", goodput(true));
 }
