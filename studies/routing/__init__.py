@@ -1,1 +1,0 @@
-"""Does a learned choice among disjoint paths beat shortest paths?"""
