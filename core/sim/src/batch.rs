@@ -165,8 +165,7 @@ impl Batch {
         view: View<'_>,
         stop: Stop<'_>,
     ) -> Result<(), Unbuilt> {
-        let settings = &self.settings;
-        let (watches, holds) = (settings.watches, settings.holds);
+        let settings @ &BatchSettings { watches, holds, .. } = &self.settings;
         let learners: Vec<usize> = (0..simulation.flows().len())
             .filter(|&flow| {
                 let flow = &simulation.flows()[flow];
@@ -179,11 +178,10 @@ impl Batch {
             .collect();
         let which = if watches { "a classic scheme" } else { AGENT_SCHEME };
         let refuse = |rule| Err(ScenarioError::new(name, "flows", rule).into());
-        if learners.is_empty() {
-            return refuse(format!("at least one flow needs the scheme {which:?}"));
-        }
-        if learners.len() > settings.slots {
-            return refuse(format!("at most {} flows of the scheme {which:?}", settings.slots));
+        match learners.len() {
+            0 => return refuse(format!("at least one flow needs the scheme {which:?}")),
+            count if count <= settings.slots => {}
+            _ => return refuse(format!("at most {} flows of the scheme {which:?}", settings.slots)),
         }
         for (slot, &flow) in learners.iter().enumerate() {
             if watches {
@@ -447,12 +445,9 @@ impl Environment {
             bottlenecks.count(&self.simulation);
         }
         for &index in &self.learners {
-            let on_path = match &self.bottlenecks {
-                None => running as u32,
-                Some(bottlenecks) => bottlenecks.world(&self.simulation, index).1,
-            };
+            let counted = self.bottlenecks.as_ref().map(|links| links.world(&self.simulation, index).1);
             if let Some(agent) = &mut self.simulation.flow_mut(index).agent {
-                agent.history.flows_on_path = on_path;
+                agent.history.flows_on_path = counted.unwrap_or(running as u32);
             }
         }
         let flows = self.simulation.flows();
