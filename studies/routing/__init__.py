@@ -1,0 +1,1 @@
+"""Does a learned choice among disjoint paths beat shortest paths?"""
