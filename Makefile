@@ -19,6 +19,7 @@ UV := $(BIN)/uv
 UV_VERSION := 0.13.8
 STAMPS := $(VENV)/.stamps
 SHELL_SOURCES := $(shell find core/link kernel_bridge/shell -name '*.rs' -o -name help.txt -o -name Cargo.toml) Cargo.toml Cargo.lock
+QUINN := $(shell find kernel_bridge/quic -name '*.rs' -o -name 'Cargo.*')
 CORE := $(shell find core -name '*.rs' -o -name '*.toml' -o -name '*.pyi') Cargo.toml Cargo.lock
 
 # Name the virtual environment instead of activating it: callers of make need not activate it either.
@@ -159,8 +160,13 @@ kernel: setup
 	@scripts/kernel.sh
 
 # A stock Linux kernel in virtual time; as root, this installs QEMU.
-lab: setup
+lab: setup $(BIN)/leo-quinn
 	@scripts/lab.sh
+
+# The QUIC stack quinn for flows of the lab; a workspace of its own with a lock file of its own.
+$(BIN)/leo-quinn: $(QUINN) | $(STAMPS)/core
+	CARGO_TARGET_DIR=target/quic scripts/static.sh cargo build --quiet --release --locked --manifest-path kernel_bridge/quic/Cargo.toml
+	install "$$(CARGO_TARGET_DIR=target/quic scripts/static.sh --output)/leo-quinn" $@
 
 # MINUTES for each parser; coverage-guided where atheris has a wheel for this Python, otherwise with hypothesis.
 fuzz: setup
@@ -182,7 +188,9 @@ lint-rust: $(STAMPS)/packages
 	if ! cargo clippy --version >/dev/null 2>&1; then echo "skipped: clippy is not installed"; exit; fi; \
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings; \
 	if [ -x $(BIN)/leo-bridge ]; then \
-	    cargo clippy --quiet --locked -p leo-bridge --features ebpf --all-targets -- -D warnings; fi
+	    cargo clippy --quiet --locked -p leo-bridge --features ebpf --all-targets -- -D warnings; fi; \
+	if [ -x $(BIN)/leo-quinn ]; then \
+	    CARGO_TARGET_DIR=target/quic cargo clippy --quiet --locked --manifest-path kernel_bridge/quic/Cargo.toml -- -D warnings; fi
 
 lint-types: setup
 	$(BIN)/pyright

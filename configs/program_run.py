@@ -33,10 +33,13 @@ def _words(value: Any) -> Any:
         raise ValueError(str(error).lower()) from None
 
 
+Command = Annotated[list[str], BeforeValidator(_words), Field(min_length=1)]
+
+
 class Program(Strict):
     """A program on a host: a client, or a server if it ``listens``."""
 
-    command: Annotated[list[str], BeforeValidator(_words), Field(min_length=1)]
+    command: Command
     """The program and its arguments: a list, or a line that is split as a shell does. It is found on this
     machine's ``PATH`` and goes to the host with its libraries. So do files that an argument names."""
     listens: Annotated[bool, Field(strict=True)] | Port = False

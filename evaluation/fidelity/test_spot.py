@@ -27,6 +27,7 @@ VARIANTS = {
     "leo-single-others",
     "leotcp-parking-lot-buffers",
     "no-outages",
+    "quic-leo",
     "responsiveness-heavy-loss",
     "shared-path-soft",
     "starlink-24-ms",

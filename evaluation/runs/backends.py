@@ -20,6 +20,7 @@ from leogym.evaluation.runs import programs
 from leogym.kernel_bridge.host import schemes
 from leogym.kernel_bridge.lab import image, own_modules, qemu
 from leogym.kernel_bridge.lab import virtual_run as lab
+from leogym.kernel_bridge.quic import stacks
 from leogym.kernel_bridge.runner import backends as real
 from leogym.kernel_bridge.runner.link_shells import Backend as LinkBackend
 from leogym.kernel_bridge.runner.run import check, execute
@@ -214,12 +215,19 @@ class Lab(_OfKernel):
 
     @staticmethod
     def version() -> str | None:
-        """Return the hash of the guest's image, QEMU and the code that reads the guest's logs."""
+        """Return the hash of the guest's image, stacks, QEMU and the code that reads the guest's logs."""
         package = Path(kernel_bridge.__file__).parent
         readers = sorted(path for path in package.rglob("*.py") if not path.name.startswith("test_"))
         parts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in readers]
         own = [module.sha256 for module in own_modules.registered(image.latest()).values()]
-        words = [*own, str(image.latest().manifest["sha256"]), qemu.version(), build.core(), *parts]
+        words = [
+            *own,
+            stacks.digest(),
+            str(image.latest().manifest["sha256"]),
+            qemu.version(),
+            build.core(),
+            *parts,
+        ]
         return hashlib.sha256("\0".join(words).encode()).hexdigest()
 
     def check(self, scenarios: Iterable[Scenario]) -> None:

@@ -15,6 +15,7 @@ from leogym.common.errors import InputError, printable
 from leogym.common.nearest import suggest_names
 from leogym.configs.suite import LISTED_BY, Suite
 from leogym.evaluation.entries import process
+from leogym.kernel_bridge.quic import stacks
 from leogym.results.metrics import ORACLE
 
 POLICY_FILES = ("policy.onnx", "policy.json")
@@ -103,7 +104,7 @@ class Contestants:
 
 def about(name: str, policy: Policy | None, *, located: bool = True) -> str:
     """Return the report's description of a scheme; unless ``located`` without the path of its policy."""
-    text = "" if policy else leosim.schemes().get(name, "")
+    text = "" if policy else leosim.schemes().get(name) or stacks.describe(name) or ""
     if policy:
         if policy.program is None:
             agent = policy.metadata.get("agent", "")

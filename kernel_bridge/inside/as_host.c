@@ -4,8 +4,8 @@
 //
 // NETWORK is a file of the namespace. The program sees ROOT as its root folder. If that is "/", it sees this machine's
 // files, and the file HOSTS as /etc/hosts. It starts in FOLDER as the user UID. All that it starts ends with it, and it
-// sees no other processes. SIGTERM goes to the program. The exit status is the program's, or 128 and the signal that
-// ended it; 126 and 127 as in a shell if it cannot be started; 125 if the host cannot be made.
+// sees no other processes. SIGTERM and SIGINT go to the program. The exit status is the program's, or 128 and the signal
+// that ended it; 126 and 127 as in a shell if it cannot be started; 125 if the host cannot be made.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -41,17 +41,18 @@ static void fail(int status, const char *format, ...) {
     exit(status);
 }
 
-// Wait for a process and return its exit status; pass SIGTERM on to it, and collect orphans.
+// Wait for a process and return its exit status; pass signals on to it, and collect orphans.
 static int supervise(pid_t child) {
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
     sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
     for (;;) {
         int signal, status;
         sigwait(&signals, &signal);
-        if (signal == SIGTERM) {
-            kill(child, SIGTERM);
+        if (signal != SIGCHLD) {
+            kill(child, signal);
         }
         for (pid_t ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
             if (ended == child) {
@@ -125,6 +126,7 @@ int main(int argc, char **argv) {
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
     sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     pid_t first = fork();
     if (first < 0) {

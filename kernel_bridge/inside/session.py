@@ -202,6 +202,24 @@ class GuestProgramsSession(GuestSession, ProgramsRunSession):
     """A run with programs in the lab's guest, for `kernel_bridge.inside.guest_programs`."""
 
 
+class QuicEnd(TypedDict):
+    """A program that is an end of a QUIC flow."""
+
+    program: int  # its place among the programs
+    port: int  # of the flow
+    first_packets: dict[
+        Literal["from", "to"], str
+    ]  # files for the times of the first packets from and to the port
+    stop_ns: int
+    stop_signal: int
+
+
+class GuestQuicSession(GuestProgramsSession):
+    """A run with QUIC flows in the lab's guest, for `kernel_bridge.inside.guest_quic`."""
+
+    quic_ends: list[QuicEnd]  # senders before receivers
+
+
 class ServedResult(TypedDict):
     """leo-bridge's result in the guest."""
 

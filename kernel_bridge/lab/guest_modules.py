@@ -13,7 +13,7 @@ import leogym
 
 PROGRAMS = tuple(
     f"leogym.kernel_bridge.inside.{name}"
-    for name in ("guest_boot", "guest_scenario", "guest_programs", "guest_bridge")
+    for name in ("guest_boot", "guest_scenario", "guest_programs", "guest_quic", "guest_bridge")
 )
 """The guest's programs, and a module that they import only if a flow needs leo-bridge."""
 PROJECT = Path(leogym.__file__).parents[1]  # on the host, `_IN_GUEST` in the guest

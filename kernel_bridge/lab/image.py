@@ -36,7 +36,15 @@ MM_LEO, BRIDGE = "mm-leo", "leo-bridge"  # optional, of leogym[kernel]
 _INIT = SOURCES / "init"
 _C_SOURCES = tuple(
     SOURCES / f"{name}.c"
-    for name in ("firmware_file", "traffic", "forwarding", "queue_log", "lose", *PROGRAM_TOOLS)
+    for name in (
+        "firmware_file",
+        "traffic",
+        "forwarding",
+        "queue_log",
+        "lose",
+        "first_datagram",
+        *PROGRAM_TOOLS,
+    )
 )
 _HEADER = SOURCES / "awake.h"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

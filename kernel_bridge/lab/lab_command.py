@@ -1,4 +1,4 @@
-"""``leogym lab check|build|run SCENARIO|exec``."""
+"""``leogym lab check|build|run SCENARIO|exec|module|stack``."""
 
 import argparse
 import json
@@ -12,6 +12,7 @@ from leogym.common.command_line import OneLineParser
 from leogym.common.errors import InputError, reports_input_errors
 from leogym.configs import scenario
 from leogym.kernel_bridge.lab import exec_command, image, links, machine, own_modules, virtual_run
+from leogym.kernel_bridge.quic import stacks
 from leogym.results.measurement import Measurement
 from leogym.traces.path import cache
 
@@ -37,7 +38,7 @@ def main() -> int:
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands to a parser."""
-    does = parser.add_subparsers(dest="lab", required=True, metavar="check|build|run|exec|module")
+    does = parser.add_subparsers(dest="lab", required=True, metavar="check|build|run|exec|module|stack")
     does.add_parser(
         "check", help="report what this machine lacks, and the image's kernel and schemes", examples=("",)
     )
@@ -64,13 +65,20 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     module.add_argument(
         "--name", metavar="NAME", help="name of the scheme linux:NAME; default: the kernel's name"
     )
+    stack = does.add_parser(
+        "stack",
+        help="make a QUIC stack of your own, described in a file, a scheme",
+        examples=("my-stack.yaml",),
+    )
+    stack.add_argument("file", type=Path, metavar="FILE", help="a YAML file with the stack's programs")
 
 
 def run(options: argparse.Namespace) -> int:
     """Execute the command; return the exit status."""
     if options.lab == "exec":
         return exec_command.run(options)
-    lines = {"check": _check, "build": _build, "run": _run, "module": _module}[options.lab](options)
+    commands = {"check": _check, "build": _build, "run": _run, "module": _module, "stack": _stack}
+    lines = commands[options.lab](options)
     print("\n".join(lines))
     return 0
 
@@ -80,7 +88,9 @@ def _check(_: argparse.Namespace) -> list[str]:
     if lack is not None:
         return [lack]
     built = image.latest()
-    schemes = ", ".join([*virtual_run.kernel_schemes(built), *own_modules.registered(built)])
+    known = stacks.registered().items()
+    quic = [name for name, scheme in known if stacks.missing(scheme.stack) is None]
+    schemes = ", ".join([*virtual_run.kernel_schemes(built), *own_modules.registered(built), *quic])
     return [f"lab: ready: Linux {built.manifest['kernel']}, schemes {schemes}"]
 
 
@@ -105,6 +115,12 @@ def _build(options: argparse.Namespace) -> list[str]:
 def _module(options: argparse.Namespace) -> list[str]:
     module, log = own_modules.register(options.source, options.name, options.set)
     return [f"lab: {own_modules.PREFIX}{module.name}: ready for Linux {module.kernel}: {log}"]
+
+
+def _stack(options: argparse.Namespace) -> list[str]:
+    stack = stacks.register(options.file)
+    names = ", ".join(f"{stacks.PREFIX}{stack.name}-{scheme}" for scheme in stack.schemes)
+    return [f"lab: {stack.name} {stacks.version(stack)}: {names}"]
 
 
 def _run(options: argparse.Namespace) -> list[str]:

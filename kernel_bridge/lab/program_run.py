@@ -13,7 +13,7 @@ from leogym.kernel_bridge.lab import image, links, virtual_run
 from leogym.kernel_bridge.lab.initramfs import File
 from leogym.kernel_bridge.lab.served_in_guest import Policies, ServedInGuest
 from leogym.kernel_bridge.programs import outcome, roots
-from leogym.kernel_bridge.programs.session import FOLDERS, hosts_file, plan, session
+from leogym.kernel_bridge.programs.session import FOLDERS, hosts_text, levels, plan, session
 from leogym.kernel_bridge.runner.plan import Plan
 from leogym.kernel_bridge.runner.run_folder import FIRST_PORT
 from leogym.kernel_bridge.runner.stop import Stop
@@ -71,7 +71,7 @@ def execute(
         planned = virtual_run.with_simulated_starts(planned, competitors, traces)
     bridge = ServedInGuest(planned, policies, virtual_run.FOLDER)
     with folders("run-programs") as (root, work):
-        archives, commands = roots.archives(run, folder, hosts_file(run))
+        archives, commands = roots.archives(run.name, run.hosts, folder, hosts_text(levels(run)))
         described, shells = session(
             run,
             planned,
@@ -135,5 +135,5 @@ def _hosts(run: ProgramRun) -> list[HostSession]:
             "folder": roots.HOME,
             "results": run.hosts[name].results,
         }
-        for level, name in enumerate(run.ordered_hosts())
+        for name, level in levels(run).items()
     ]

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import leosim
 
@@ -14,10 +15,11 @@ from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host.namespaces import folders
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
 from leogym.kernel_bridge.inside.ending import GRACE_S
-from leogym.kernel_bridge.inside.session import GuestResult, GuestSession, ModuleSession, Role
-from leogym.kernel_bridge.lab import image, links, machine, own_modules, served_in_guest
+from leogym.kernel_bridge.inside.session import GuestSession, ModuleSession, Role
+from leogym.kernel_bridge.lab import image, links, machine, own_modules, quic_flows, served_in_guest
 from leogym.kernel_bridge.lab.initramfs import File
 from leogym.kernel_bridge.lab.served_in_guest import Policies, ServedInGuest
+from leogym.kernel_bridge.quic import stacks
 from leogym.kernel_bridge.runner import run
 from leogym.kernel_bridge.runner.plan import Plan, ack_jitter_ns
 from leogym.kernel_bridge.runner.run_folder import FIRST_PORT, describe, raise_for, read
@@ -57,12 +59,12 @@ def kernel_schemes(built: image.Image) -> list[str]:
 
 
 def schemes() -> list[str]:
-    """Return the schemes that flows can use: Linux's, registered modules' and leo-bridge's."""
+    """Return the schemes that flows can use: Linux's, registered modules', leo-bridge's and QUIC stacks'."""
     try:
         own = own_modules.registered(image.latest())
     except InputError:
         own = {}  # without an image, the run's check says so
-    return [*SCHEMES, "bbr3", *own, *bridge_process.SCHEMES, DATAGRAMS]
+    return [*SCHEMES, "bbr3", *own, *bridge_process.SCHEMES, *stacks.registered(), DATAGRAMS]
 
 
 def execute(
@@ -95,6 +97,7 @@ def execute(
     policies = policies or {}
     planned = with_simulated_starts(check(scenario, traces, policies), scenario, traces)
     bridge = ServedInGuest(planned, policies, FOLDER)
+    quic = quic_flows.QuicFlows(planned, FOLDER)
     links_backend = backend(scenario)
     with folders(f"run-{links.NAME}") as (root, work):
         described, shells = describe(
@@ -109,10 +112,20 @@ def execute(
             "modules": module_sessions(planned),
             "queue_logs": queue_logs if isinstance(links_backend, links.Wires) else None,
         }
-        more = {**bridge.files, **module_files(planned)}
-        in_guest(session, root, planned, more, progress=progress, stop=stop)
+        if quic:
+            session = quic.session(session, shells, root)
+        in_guest(
+            session,
+            root,
+            planned,
+            {**bridge.files, **quic.files, **module_files(planned)},
+            program=quic.program,
+            folders=quic.folders,
+            progress=progress,
+            stop=stop,
+        )
         on_kernel_log((root / "logs/kernel").read_bytes())
-        result: GuestResult = json.loads((root / "result.json").read_text())
+        result: Any = json.loads((root / "result.json").read_text())
         served = result["served"]
         return read(
             planned,
@@ -123,6 +136,7 @@ def execute(
             lambda: bridge.fault(served),
             on_records,
             lambda: bridge.fallbacks(served, FIRST_PORT),
+            quic.records(root, result),
         )
 
 
@@ -135,7 +149,8 @@ def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[
     links_backend = backend(scenario)
     planned = run.check(scenario, traces, links_backend, schemes=[*schemes(), *policies])
     check_schemes(scenario, policies)
-    return planned
+    quic_flows.check(scenario, links.NAME)
+    return quic_flows.with_lead(planned)
 
 
 def check_schemes(scenario: Scenario, policies: Collection[str] = ()) -> None:
@@ -188,8 +203,12 @@ def module_files(planned: Plan) -> dict[str, File]:
 
 
 def backend(scenario: Scenario) -> links.LeoInGuest | links.Wires:
-    """Return the backend of a scenario's links: Linux's disciplines, or mm-leo if they cannot express one."""
+    """Return the backend of a scenario's links: Linux's disciplines, or mm-leo.
+
+    mm-leo is for links that the disciplines cannot express, and for the hosts of QUIC flows.
+    """
     beyond = any(link.queue.kind == "gateway" for link in scenario.links.values()) or ack_jitter_ns(scenario)
+    beyond = beyond or any(quic_flows.is_quic(flow.scheme) for flow in scenario.flows)
     return links.LeoInGuest() if scenario.traces or beyond else links.Wires()
 
 

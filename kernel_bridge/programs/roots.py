@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from leogym.common.errors import InputError
-from leogym.configs.program_run import Host, ProgramRun
+from leogym.configs.program_run import Host
 from leogym.kernel_bridge.inside.programs import OPENSSL
 from leogym.kernel_bridge.programs.binaries import Binaries
 
@@ -31,11 +31,14 @@ _ACCOUNTS = {
 _SYSTEM_FILES = ("/etc/services", "/etc/protocols")
 
 
-def archives(run: ProgramRun, folder: Path, hosts_file: str) -> tuple[dict[str, bytes], dict[str, list[str]]]:
+def archives(
+    name: str, hosts: Mapping[str, Host], folder: Path, hosts_file: str
+) -> tuple[dict[str, bytes], dict[str, list[str]]]:
     """Return the hosts' root folders and each program's command; `COMMON` has what several hosts have.
 
     Args:
-        run: the description.
+        name: the run's name, for messages.
+        hosts: the hosts.
         folder: this machine's folder for relative paths.
         hosts_file: the content of /etc/hosts.
 
@@ -44,22 +47,20 @@ def archives(run: ProgramRun, folder: Path, hosts_file: str) -> tuple[dict[str, 
     """
     files: dict[str, dict[str, Path]] = {}
     commands: dict[str, list[str]] = {}
-    for host, described in run.hosts.items():
-        files[host], host_commands = _files(described, folder, f"{run.name}: hosts.{host}")
+    for host, described in hosts.items():
+        files[host], host_commands = _files(described, folder, f"{name}: hosts.{host}")
         commands |= host_commands
     # Programs may write to the files of their working folder, so each host has its own.
     counts = Counter(entry for of_host in files.values() for entry in of_host.items())
     common = {place for (place, _), count in counts.items() if count > 1 and not _is_at_home(place)}
     roots = {COMMON: _archive(None, {place: path for place, path in counts if place in common}, {})}
-    for host, described in run.hosts.items():
+    for host, described in hosts.items():
         base = None if described.root is None else folder / described.root
         own = {place: path for place, path in files[host].items() if place not in common}
         texts = {**(_ACCOUNTS if base is None else {}), "/etc/hosts": hosts_file}
         roots[host] = _archive(base, own, texts)
     if (size := sum(map(len, roots.values()))) > MOST_BYTES:
-        raise InputError(
-            f"{run.name}: hosts: {size / 1e6:.0f} MB of files; at most {MOST_BYTES / 1e6:.0f} fit"
-        )
+        raise InputError(f"{name}: hosts: {size / 1e6:.0f} MB of files; at most {MOST_BYTES / 1e6:.0f} fit")
     return roots, commands
 
 

@@ -91,7 +91,7 @@ def session(
         for link, of_link in zip(planned.chain, shells, strict=True)
     ]
     places = {host["name"]: place for place, host in enumerate(hosts)}
-    (root / "hosts_file").write_text(hosts_file(run))
+    (root / "hosts_file").write_text(hosts_text(levels(run)))
     programs = root / "programs"
     inputs = root / "inputs"
     inputs.mkdir()
@@ -135,10 +135,15 @@ def session(
     }, shells
 
 
-def hosts_file(run: ProgramRun) -> str:
-    """Return the content of /etc/hosts."""
+def levels(run: ProgramRun) -> dict[str, int]:
+    """Return the level of each host."""
+    return {name: level for level, name in enumerate(run.ordered_hosts())}
+
+
+def hosts_text(levels: Mapping[str, int]) -> str:
+    """Return the content of /etc/hosts for hosts at levels."""
     lines = ["127.0.0.1 localhost", "::1 localhost"]
-    for level, name in enumerate(run.ordered_hosts()):
+    for name, level in levels.items():
         lines += [f"{address(level)} {name}", f"{address6(level)} {name}"]
     return "".join(f"{line}\n" for line in lines)
 

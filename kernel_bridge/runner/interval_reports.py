@@ -6,7 +6,7 @@ differ from leo-bridge's only in quantities that two readings of tcp_info do not
 - *throughput*: the latest delivery-rate sample, not the interval's mean; 0 without a delivery.
 - *RTT samples* and their slope: unknown, as in an interval without samples. Smoothed RTT, its variation and
 the minimum are the kernel's.
-- *lost*: packets newly deemed lost, derived from retransmissions (`run_log.sent_packets`).
+- *lost*: packets newly deemed lost, derived from retransmissions (`Samples.packets`).
 """
 
 import numpy as np
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from leogym.common.units import NS_PER_MS
 from leogym.kernel_bridge.bridge.client import REPORT_FIELDS
-from leogym.kernel_bridge.runner.run_log import sent_packets
 from leogym.kernel_bridge.runner.socket_log import UNPACED, Samples
 
 SAMPLE_MS = 10
@@ -38,7 +37,7 @@ def interval_reports(sent: Samples, *, paced: bool) -> NDArray[np.float64]:
     # tcp_clean_rtx_queue counts the handshake's SYN as delivered.
     delivered = np.diff(info["delivered"], prepend=1) * segment
     throughput = np.where(delivered > 0, info["delivery_rate"], 0)
-    _, _, lost = sent_packets(sent)
+    _, _, lost = sent.packets()
     min_rtt = info["min_rtt_us"]
     rate = sent.info["pacing_rate"]
     columns = {

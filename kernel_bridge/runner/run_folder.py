@@ -131,6 +131,7 @@ def read(
     fault: Callable[[], str | None] = lambda: None,
     on_records: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
     fallbacks: Callable[[], Mapping[int, int]] = dict,
+    others: Mapping[int, FlowRecord] | None = None,
 ) -> Measurement:
     """Return the log of a finished run from its folder.
 
@@ -143,7 +144,9 @@ def read(
         fault: returns why the run is invalid for reasons other than its links.
         on_records: called with the logs of both ends of every flow.
         fallbacks: returns how often policies gave flows to Cubic; called after ``fault``.
+        others: the logs of flows that `kernel_bridge.inside.scenario` has not started, by flow.
     """
+    others = others or {}
     result: RunResult = json.loads((root / "result.json").read_text())
     origin = Origin(result["origin_ns"], result["origin_epoch_ns"], planned.lead_ns)
     events = [
@@ -151,12 +154,16 @@ def read(
         for link, of_link in zip(planned.chain, shells, strict=True)
     ]
     logs = root / "logs"
-    records = [_record(logs, index, flow.scheme) for index, flow in enumerate(planned.flows)]
+    senders = iter(result["senders"])
+    records = [
+        others[index] if index in others else _record(logs, index, flow.scheme, next(senders))
+        for index, flow in enumerate(planned.flows)
+    ]
     on_records(records)
     # Call fault first: a bridge that ended is an error, even if the run is invalid for other reasons.
     served = fault()
-    planned = replace(planned, flows=tuple(map(_cut_at_completion, planned.flows, result["senders"])))
-    invalid = _find_fault(planned, events, result["senders"]) or served
+    planned = replace(planned, flows=tuple(map(_at_its_times, planned.flows, records)))
+    invalid = _find_fault(planned, events, records) or served
     return run_log(planned, records, events, series_ms, invalid, fallbacks())
 
 
@@ -168,28 +175,31 @@ def access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders) 
     return backend.access(flow.extra_delay_ns, where, places)
 
 
-def _record(logs: Path, index: int, scheme: str) -> FlowRecord:
+def _record(logs: Path, index: int, scheme: str, stderr: str) -> FlowRecord:
     sent = logs / f"{index}-sent"
+    lines = [line.split() for line in stderr.splitlines()]
     return FlowRecord(
         read_counts(sent) if scheme == DATAGRAMS else read_samples(sent),
         read_counts(logs / f"{index}-received"),
+        completed_ns=next((int(words[1]) for words in lines if words[:1] == ["completed_ns"]), None),
+        late_ns=sum(int(words[1]) for words in lines if words[:1] == ["late_ns"]),
     )
 
 
-def _cut_at_completion(flow: PlannedFlow, stderr: str) -> PlannedFlow:
-    """Return the flow with its stop at the transfer's completion, if it completed."""
-    completed = [int(line.split()[1]) for line in stderr.splitlines() if line.startswith("completed_ns ")]
-    return replace(flow, stop_ns=completed[0], completed=True) if completed else flow
+def _at_its_times(flow: PlannedFlow, record: FlowRecord) -> PlannedFlow:
+    """Return the flow with its actual start, and its stop at the transfer's completion, if it completed."""
+    if record.start_ns is not None:
+        flow = replace(flow, start_ns=record.start_ns)
+    return flow if record.completed_ns is None else replace(flow, stop_ns=record.completed_ns, completed=True)
 
 
-def _find_fault(planned: Plan, events: list[LinkEvents], stderrs: list[str]) -> str | None:
+def _find_fault(planned: Plan, events: list[LinkEvents], records: Sequence[FlowRecord]) -> str | None:
     """Return why a run is invalid, or None."""
     for link, link_events in zip(planned.chain, events, strict=True):
         if link_events.late is not None:
             return f"links.{link.name}: {link_events.late}: this machine is too slow or too busy"
-    for index, (flow, lines) in enumerate(zip(planned.flows, stderrs, strict=True)):
-        late_ns = sum(int(line.split()[1]) for line in lines.splitlines() if line.startswith("late_ns "))
-        if late_ns > LATE_SHARE * (flow.stop_ns - flow.start_ns):
-            stood_ms = late_ns / NS_PER_MS
+    for index, (flow, record) in enumerate(zip(planned.flows, records, strict=True)):
+        if record.late_ns > LATE_SHARE * (flow.stop_ns - flow.start_ns):
+            stood_ms = record.late_ns / NS_PER_MS
             return f"flow {index}: its sender slept for {stood_ms:.0f} ms: this machine is too busy"
     return None

@@ -1,7 +1,7 @@
 """Builds the run log, in the simulator's columns and units, from the logs of flows' ends and link shells.
 
-RTT samples are the kernel's smoothed RTT, which spans about eight ACKs. They are taken every 10 ms if an ACK
-has arrived, and weighted by the number of ACKs.
+RTT samples of TCP are the kernel's smoothed RTT, which spans about eight ACKs. They are taken every 10 ms if
+an ACK has arrived, and weighted by the number of ACKs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
 from leogym.kernel_bridge.runner.link_shells import LinkEvents
 from leogym.kernel_bridge.runner.plan import PACKET_BYTES, Plan, PlannedFlow
-from leogym.kernel_bridge.runner.socket_log import UNPACED, Counts, Samples
+from leogym.kernel_bridge.runner.socket_log import Counts, SenderLog
 from leogym.results.measurement import Measurement, ordered
 
 SEGMENT_BYTES = 1448
@@ -28,10 +28,16 @@ Integers = NDArray[np.int64]
 class FlowRecord:
     """The logs of a flow's two ends."""
 
-    sent: Samples | Counts
-    """Samples of a TCP sender, or counts of a udp sender."""
+    sent: SenderLog | Counts
+    """The log of a sender, or counts of a udp sender."""
     received: Counts
     """Bytes given to the application, or datagrams."""
+    start_ns: int | None = None
+    """When its first packet left, if that is not the planned start."""
+    completed_ns: int | None = None
+    """When all bytes of its transfer were acknowledged; None for other flows."""
+    late_ns: int = 0
+    """For how long the sender could not send, because the machine was busy."""
 
 
 @dataclass(frozen=True)
@@ -130,15 +136,14 @@ def weighted_quantile(values: Column, weights: Column, share: float) -> float:
 
 
 def _rtt_samples(plan: Plan, flow: PlannedFlow, record: FlowRecord, ahead: dict[str, Ahead]) -> _RttSamples:
-    if not isinstance(record.sent, Samples):
+    if isinstance(record.sent, Counts):
         nothing = np.zeros(0)
         return _RttSamples(nothing.astype(np.int64), nothing, nothing, nothing)
-    sent = record.sent
-    acks = np.diff(sent.info["segs_in"].astype(np.int64), prepend=0)
-    use = (acks > 0) & (sent.info["rtt_us"] > 0)
-    time_ns = sent.time_ns[use]
+    acks, rtt_ms = record.sent.acks(), record.sent.rtt_ms()
+    use = (acks > 0) & (rtt_ms > 0)
+    time_ns = record.sent.time_ns[use]
     base = base_rtt_ns(plan, flow, ahead, time_ns) / NS_PER_MS
-    return _RttSamples(time_ns, sent.info["rtt_us"][use] / 1e3, base, acks[use].astype(np.float64))
+    return _RttSamples(time_ns, rtt_ms[use], base, acks[use].astype(np.float64))
 
 
 def _flow_summary(
@@ -155,7 +160,7 @@ def _flow_summary(
         return float(np.average(values, weights=rtts.weight)) if has_rtts else float("nan")
 
     inflation = mean(rtts.rtt_ms / rtts.base_ms) if has_rtts and rtts.base_ms.all() else float("nan")
-    sent, again, lost = (int(column[-1]) if len(column) else 0 for column in sent_packets(record.sent))
+    sent, again, lost = (int(column[-1]) if len(column) else 0 for column in _sent_packets(record.sent))
     return {
         "scheme": flow.scheme,
         "start_s": flow.start_ns / NS_PER_S,
@@ -174,7 +179,7 @@ def _flow_summary(
         "delivered_packets": int(_goodput_bytes(flow, record, stop)[0]) // SEGMENT_BYTES,
         "retransmitted_packets": again,
         "lost_packets": lost,
-        "rtos": record.sent.timeouts() if isinstance(record.sent, Samples) else 0,
+        "rtos": 0 if isinstance(record.sent, Counts) else record.sent.timeouts(),
         "transfer_bytes": flow.transfer_bytes or None,
         "completion_s": (flow.stop_ns - flow.start_ns) / NS_PER_S if flow.completed else None,
     }
@@ -185,20 +190,11 @@ def _goodput_bytes(flow: PlannedFlow, record: FlowRecord, time_ns: Integers) -> 
     return record.received.at(time_ns) * (SEGMENT_BYTES if flow.scheme == DATAGRAMS else 1)
 
 
-def sent_packets(sent: Samples | Counts) -> tuple[Integers, Integers, Integers]:
-    """Return packets sent, retransmitted and deemed lost, cumulative, per record of a sender.
-
-    The kernel has no total of packets deemed lost. It is the retransmitted packets, minus those that a
-    duplicate SACK showed to be spurious, plus those waiting for retransmission.
-    """
+def _sent_packets(sent: SenderLog | Counts) -> tuple[Integers, Integers, Integers]:
+    """Return packets sent, retransmitted and deemed lost, cumulative, per record of a sender."""
     if isinstance(sent, Counts):
         return sent.count, np.zeros_like(sent.count), np.zeros_like(sent.count)
-    info = {
-        name: sent.info[name].astype(np.int64) for name in ("total_retrans", "dsack_dups", "lost", "retrans")
-    }
-    waiting = np.maximum(info["lost"] - info["retrans"], 0)
-    lost = np.maximum.accumulate(np.maximum(info["total_retrans"] - info["dsack_dups"] + waiting, 0))
-    return sent.info["data_segs_out"].astype(np.int64), info["total_retrans"], lost
+    return sent.packets()
 
 
 def _flow_series(
@@ -222,7 +218,7 @@ def _flow_series(
         # A sender writes its last record shortly after it has stopped.
         counted[-1] = max([counted[-1], *record.sent.time_ns[-1:]])
     sent, again, lost = (
-        np.diff(_values_at(record.sent.time_ns, column, counted, 0)) for column in sent_packets(record.sent)
+        np.diff(_values_at(record.sent.time_ns, column, counted, 0)) for column in _sent_packets(record.sent)
     )
     interval = np.searchsorted(time_ns, rtts.time_ns, side="left")
     inside = interval < rows
@@ -231,23 +227,19 @@ def _flow_series(
     with np.errstate(divide="ignore", invalid="ignore"):
         rtt_ms = weighted / weight
     cwnd, in_flight, pacing = np.zeros(rows), np.zeros(rows), np.full(rows, np.nan)
-    if isinstance(record.sent, Samples):
-        at, info = record.sent.time_ns, record.sent.info
-        cwnd = _values_at(at, info["snd_cwnd"].astype(np.int64), time_ns, 0)
-        # As in the kernel's tcp_packets_in_flight.
-        unacked, sacked, lost_out, again_out = (
-            info[name].astype(np.int64) for name in ("unacked", "sacked", "lost", "retrans")
-        )
-        flying = unacked - sacked - lost_out + again_out
-        in_flight = _values_at(at, flying, time_ns, 0)
-        rate = info["pacing_rate"]
-        pacing = _values_at(at, np.where(rate == UNPACED, np.nan, rate * 8e-6), time_ns, np.nan)
+    packet_bytes: float = PACKET_BYTES
+    if not isinstance(record.sent, Counts):
+        log, at = record.sent, record.sent.time_ns
+        packet_bytes = log.packet_bytes
+        cwnd = _values_at(at, log.cwnd_packets(), time_ns, 0)
+        in_flight = _values_at(at, log.in_flight_packets(), time_ns, 0)
+        pacing = _values_at(at, log.pacing_mbps(), time_ns, np.nan)
     seconds = (time_ns - before) / NS_PER_S
     return {
         "time_s": time_ns / NS_PER_S,
         "flow": np.full(rows, index, dtype=np.uint32),
         "goodput_mbps": goodput * 8e-6 / seconds,
-        "send_mbps": sent * PACKET_BYTES * 8e-6 / seconds,
+        "send_mbps": sent * packet_bytes * 8e-6 / seconds,
         "rtt_ms": rtt_ms,
         "base_rtt_ms": base_rtt_ns(plan, flow, ahead, time_ns) / NS_PER_MS,
         "cwnd_packets": cwnd.astype(np.uint32),

@@ -6,9 +6,12 @@ the size that it reports.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from leogym.kernel_bridge.runner.plan import PACKET_BYTES
 
 INFO_BYTES = 280
 CC_BYTES = 24
@@ -69,6 +72,48 @@ _SAMPLE = np.dtype(
 _COUNT = np.dtype([("time_ns", "<i8"), ("count", "<i8")])
 
 
+class SenderLog(Protocol):
+    """What a flow's sender measured, as arrays of one length; counts are cumulative."""
+
+    @property
+    def time_ns(self) -> NDArray[np.int64]:
+        """The time of each record, in ns from the run's start."""
+        ...
+
+    @property
+    def packet_bytes(self) -> float:
+        """The mean size of sent IP packets."""
+        ...
+
+    def acks(self) -> NDArray[np.int64]:
+        """Return the number of ACKs since the previous record."""
+        ...
+
+    def rtt_ms(self) -> NDArray[np.float64]:
+        """Return the RTT; 0 before the first sample."""
+        ...
+
+    def packets(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return packets sent, retransmitted and deemed lost."""
+        ...
+
+    def cwnd_packets(self) -> NDArray[np.int64]:
+        """Return the congestion window."""
+        ...
+
+    def in_flight_packets(self) -> NDArray[np.int64]:
+        """Return the packets in flight."""
+        ...
+
+    def pacing_mbps(self) -> NDArray[np.float64]:
+        """Return the pacing rate; NaN if unpaced or unknown."""
+        ...
+
+    def timeouts(self) -> int:
+        """Return the number of retransmission timeouts."""
+        ...
+
+
 @dataclass(frozen=True)
 class Samples:
     """A TCP sender's samples; times in ns from the run's start."""
@@ -78,6 +123,44 @@ class Samples:
     """Structured by `_FIELDS`. Units not in a name are bytes, packets or bytes/s."""
     has_timeouts: bool
     """Whether the kernel has ``total_rto``."""
+    packet_bytes: float = PACKET_BYTES
+
+    def acks(self) -> NDArray[np.int64]:
+        """Return the number of ACKs since the previous sample."""
+        return np.diff(self._counts("segs_in"), prepend=0)
+
+    def rtt_ms(self) -> NDArray[np.float64]:
+        """Return the kernel's smoothed RTT."""
+        return self.info["rtt_us"] / 1e3
+
+    def packets(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return packets sent, retransmitted and deemed lost.
+
+        The kernel has no total of packets deemed lost. It is the retransmitted packets, minus those that a
+        duplicate SACK showed to be spurious, plus those waiting for retransmission.
+        """
+        again = self._counts("total_retrans")
+        waiting = np.maximum(self._counts("lost") - self._counts("retrans"), 0)
+        lost = np.maximum.accumulate(np.maximum(again - self._counts("dsack_dups") + waiting, 0))
+        return self._counts("data_segs_out"), again, lost
+
+    def cwnd_packets(self) -> NDArray[np.int64]:
+        """Return the congestion window."""
+        return self._counts("snd_cwnd")
+
+    def in_flight_packets(self) -> NDArray[np.int64]:
+        """Return the packets in flight, as in the kernel's tcp_packets_in_flight."""
+        return (
+            self._counts("unacked") - self._counts("sacked") - self._counts("lost") + self._counts("retrans")
+        )
+
+    def pacing_mbps(self) -> NDArray[np.float64]:
+        """Return the pacing rate; NaN if unpaced."""
+        rate = self.info["pacing_rate"]
+        return np.where(rate == UNPACED, np.nan, rate * 8e-6)
+
+    def _counts(self, name: str) -> NDArray[np.int64]:
+        return self.info[name].astype(np.int64)
 
     def timeouts(self) -> int:
         """Return the number of retransmission timeouts; on old kernels, of those that samples show."""

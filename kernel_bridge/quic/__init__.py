@@ -1,0 +1,1 @@
+"""QUIC stacks as schemes: their programs, and what their logs measure."""
