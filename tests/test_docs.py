@@ -30,6 +30,7 @@ from leogym.common.command_line import OneLineParser
 from leogym.configs import names
 from leogym.evaluation.entries import confinement
 from leogym.evaluation.runs import schemes
+from leogym.kernel_bridge.quic import stacks
 from leogym.results.flow_report import FlowReport
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -228,7 +229,14 @@ def deeper(name: str, options: argparse.Namespace) -> str | None:
             for given in options.suites:
                 if not given.endswith(".yaml") or (ROOT / given).exists():
                     names.as_suite(given)
-            known = {*leosim.schemes(), *schemes.shipped(), *schemes.GROUPS, *ADDED, "…"}
+            known = {
+                *leosim.schemes(),
+                *schemes.shipped(),
+                *schemes.GROUPS,
+                *ADDED,
+                *stacks.registered(),
+                "…",
+            }
             for given in (getattr(options, "schemes", None) or "").split(","):
                 if (
                     given.strip("…")

@@ -66,7 +66,8 @@ pub enum Request {
 pub fn parse(words: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Request, lexopt::Error> {
     use lexopt::prelude::*;
     let mut parser = lexopt::Parser::from_args(words);
-    let (mut command, mut scheme, mut port, mut log, mut host, mut bytes) = (None, None, None, None, None, None);
+    let (mut command, mut scheme, mut port, mut log, mut host, mut bytes) =
+        (None, None, None, None, None, None);
     while let Some(argument) = parser.next()? {
         match argument {
             Long("help") => return Ok(Request::Help),
@@ -91,9 +92,10 @@ pub fn parse(words: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Requ
     let needs = |name: &str| lexopt::Error::from(format!("{name} is missing"));
     let end = match command.as_deref() {
         Some("send") => End::Sender,
-        Some("receive") => {
-            End::Receiver { host: host.ok_or_else(|| needs("--from"))?, bytes: bytes.ok_or_else(|| needs("--bytes"))? }
-        }
+        Some("receive") => End::Receiver {
+            host: host.ok_or_else(|| needs("--from"))?,
+            bytes: bytes.ok_or_else(|| needs("--bytes"))?,
+        },
         _ => return Err("the command must be send or receive".into()),
     };
     Ok(Request::Run(Arguments {

@@ -73,7 +73,8 @@ fn transport(scheme: Scheme) -> TransportConfig {
 async fn send(port: u16, transport: TransportConfig, progress: &mut Progress) -> Outcome {
     let certificates = CertificateDer::pem_file_iter("tls.crt")?.collect::<Result<_, _>>()?;
     let key = PrivateKeyDer::from_pem_file("tls.key")?;
-    let mut tls = rustls::ServerConfig::builder().with_no_client_auth().with_single_cert(certificates, key)?;
+    let mut tls =
+        rustls::ServerConfig::builder().with_no_client_auth().with_single_cert(certificates, key)?;
     tls.alpn_protocols = vec![PROTOCOL.to_vec()];
     let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
     config.transport_config(Arc::new(transport));
@@ -102,7 +103,12 @@ async fn send(port: u16, transport: TransportConfig, progress: &mut Progress) ->
 }
 
 /// Asks for bytes, and returns when they have arrived.
-async fn receive(from: (&str, u16), bytes: u64, transport: TransportConfig, progress: &mut Progress) -> Outcome {
+async fn receive(
+    from: (&str, u16),
+    bytes: u64,
+    transport: TransportConfig,
+    progress: &mut Progress,
+) -> Outcome {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter("ca.crt")? {
         roots.add(certificate?)?;
