@@ -72,7 +72,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{DropTail, Jitter, Link, Loss, NEVER, OneWay, Packet, Row, Schedule, Stretch, UNLIMITED};
+    use crate::{
+        DropTail, Jitter, Link, Loss, NEVER, OneWay, Packet, Queued, Row, Schedule, Stretch, UNLIMITED,
+    };
 
     const MS: Nanos = 1_000_000;
 
@@ -84,11 +86,20 @@ mod tests {
     impl Packet for Probe {
         type Compact = Self;
         type Extra = ();
+        type Queued = Self;
         fn pack(self, _extras: &mut VecDeque<()>) -> Self {
             self
         }
         fn unpack(compact: Self, _extras: &mut VecDeque<()>) -> Self {
             compact
+        }
+
+        fn queue(self) -> Self {
+            self
+        }
+
+        fn pack_queued(queued: Self, extras: &mut VecDeque<()>) -> Self {
+            queued.pack(extras)
         }
 
         fn compact_bytes(_compact: &Self) -> u32 {
@@ -97,6 +108,12 @@ mod tests {
 
         fn bytes(&self) -> u32 {
             1500
+        }
+    }
+
+    impl Queued for Probe {
+        fn bytes(&self) -> u32 {
+            Packet::bytes(self)
         }
     }
 

@@ -10,6 +10,7 @@ mod interrupt;
 mod jitter;
 mod link;
 mod loss;
+mod packet;
 mod path_trace;
 mod queue;
 mod ring;
@@ -21,8 +22,9 @@ pub use disruption::{Disruption, DisruptionKind};
 pub use histogram::Histogram;
 pub use interrupt::{Interrupted, RUN_ON, STRIDE, Stop, Watch};
 pub use jitter::Jitter;
-pub use link::{Departure, Link, LinkStats, Offer, Packet};
+pub use link::{Departure, Link, LinkStats, Offer};
 pub use loss::Loss;
+pub use packet::{Packet, Queued};
 pub use path_trace::{Event, OneWay, PathTrace, Row, Stretch, TraceError, Unparsed, Version};
 pub use queue::{
     Cake, CakeSettings, Codel, CodelSettings, Discipline, DropTail, DualPi2, DualPi2Settings, FqCodel,

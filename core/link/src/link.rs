@@ -7,10 +7,10 @@ mod observer;
 
 use std::collections::VecDeque;
 
-use crate::codepoint::Codepoint;
 use crate::disruption::{Disruption, DisruptionKind};
 use crate::jitter::Jitter;
 use crate::loss::Loss;
+use crate::packet::Packet;
 use crate::queue::{Discipline, DropTail, Gateway, Managed};
 use crate::ring::Ring;
 use crate::schedule::{Schedule, Span};
@@ -19,36 +19,6 @@ use crate::{NEVER, Nanos};
 use egress::Egress;
 pub use observer::Departure;
 use observer::Observer;
-
-/// A packet that a link can carry.
-pub trait Packet: Sized {
-    /// The part of a packet that a link always stores in flight.
-    type Compact: Copy;
-    /// The part that only some packets have, stored apart to save memory on links that hold many packets.
-    type Extra;
-    /// Split the packet; push its extra part, if any, to the back of `extras`.
-    fn pack(self, extras: &mut VecDeque<Self::Extra>) -> Self::Compact;
-    /// Reassemble the packet; links are FIFO, so its extra part, if any, is at the front of `extras`.
-    fn unpack(compact: Self::Compact, extras: &mut VecDeque<Self::Extra>) -> Self;
-    /// Size on the wire in bytes of the packet in parts.
-    fn compact_bytes(compact: &Self::Compact) -> u32;
-    /// Size on the wire in bytes.
-    fn bytes(&self) -> u32;
-    /// Record the propagation time on a link of the packet in parts; called once per link.
-    fn travels(_compact: &mut Self::Compact, _propagation: Nanos) {}
-    /// The packet's flow, for disciplines that separate flows.
-    fn flow(&self) -> u32 {
-        0
-    }
-    /// The packet's ECN codepoint, for disciplines that separate L4S from classic traffic.
-    fn codepoint(&self) -> Codepoint {
-        Codepoint::NotEct
-    }
-    /// Mark the packet with CE (RFC 3168); return false if its flow does not support ECN.
-    fn mark_congestion(&mut self) -> bool {
-        false
-    }
-}
 
 /// The outcome of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,11 +70,14 @@ pub struct Link<P: Packet> {
     limit: DropTail,
     gateway: Option<Box<Gateway>>,
     /// A discipline other than drop-tail, with its packets.
-    egress: Option<Box<Egress<P>>>,
+    egress: Option<Box<Egress<P::Queued>>>,
     /// Records departures, if enabled.
     observer: Option<Box<Observer>>,
     /// True with an egress or an observer.
     looks_after_departures: bool,
+    /// True with an observer or a delay that the caller sets. Other links with an egress dequeue what is due in one go, when
+    /// the next packet comes or the last of `transits` has gone.
+    catches_up_at_polls: bool,
     /// True for a transmitter that packets [`depart`](Self::depart) from.
     departs: bool,
     /// True for a drop-tail queue without gateway, bucket, random loss, jitter and observer.
@@ -149,6 +122,7 @@ impl<P: Packet> Link<P> {
             egress: None,
             observer: None,
             looks_after_departures: false,
+            catches_up_at_polls: false,
             departs: false,
             loss,
             jitter,
@@ -200,7 +174,7 @@ impl<P: Packet> Link<P> {
 
     /// Replace the drop-tail queue with `discipline`; the drop-tail limit then only states the buffer size.
     #[must_use]
-    pub fn managed_by(mut self, discipline: Managed<P>) -> Self {
+    pub fn managed_by(mut self, discipline: Managed<P::Queued>) -> Self {
         self.egress = Some(Box::new(Egress::new(discipline)));
         self.looks_after_departures = true;
         self.is_plain = false;
@@ -286,9 +260,9 @@ impl<P: Packet> Link<P> {
     #[inline(never)]
     fn offer_looking_after(&mut self, packet: P, now: Nanos) -> Offer {
         if self.egress.is_some() {
-            return self.enqueue(packet, now);
+            return self.enqueue(std::iter::once(packet.queue()), now);
         }
-        self.observe_departures(now);
+        self.observe_departures(now, 0);
         self.append(packet, now)
     }
 
@@ -305,6 +279,7 @@ impl<P: Packet> Link<P> {
                 return Offer::Dropped;
             }
         }
+        let packet = packet.pack(&mut self.extras);
         self.transmit(packet, size, now);
         Offer::Accepted
     }
@@ -321,8 +296,7 @@ impl<P: Packet> Link<P> {
 
     /// Transmit a packet after all before it, at `now` at the earliest.
     #[inline(always)]
-    fn transmit(&mut self, packet: P, size: u32, now: Nanos) {
-        let mut packet = packet.pack(&mut self.extras);
+    fn transmit(&mut self, mut packet: P::Compact, size: u32, now: Nanos) {
         let transmission = self.server.transmit(&mut self.schedule, size, now);
         let (departure, end, arrives) = match transmission {
             Transmission::CutOff(at) | Transmission::Discarded(at) => (at, at, false),
@@ -378,10 +352,13 @@ impl<P: Packet> Link<P> {
     /// an extra part.
     #[inline(always)]
     pub fn poll_compact(&mut self, now: Nanos) -> Option<&P::Compact> {
-        if self.looks_after_departures {
-            self.catch_up(now);
-        }
-        while self.first_end <= now {
+        loop {
+            if self.looks_after_departures && (self.catches_up_at_polls || self.transits.is_empty()) {
+                self.catch_up(now);
+            }
+            if self.first_end > now {
+                return None;
+            }
             let number = self.transits.first();
             if self.departed == number {
                 self.note_departures(now);
@@ -399,7 +376,6 @@ impl<P: Packet> Link<P> {
             self.stats.delivered_bytes += u64::from(P::compact_bytes(packet));
             return Some(packet);
         }
-        None
     }
 
     /// Lose the first packet.

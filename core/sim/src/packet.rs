@@ -145,6 +145,16 @@ impl Arrival {
     }
 }
 
+impl Packet {
+    /// Return the options that a link stores separately.
+    #[inline]
+    fn options(&self) -> Option<Options> {
+        let has_sacks = !self.sacks.is_empty() || self.sacks.is_duplicate();
+        let has_options = has_sacks || !self.ecn_option.is_absent();
+        has_options.then_some(Options { sacks: self.sacks, ecn: self.ecn_option })
+    }
+}
+
 impl Deref for Packet {
     type Target = Head;
 
@@ -166,19 +176,46 @@ impl From<Head> for Packet {
     }
 }
 
+/// A packet in a managed queue, half as large as a [`Packet`].
+#[derive(Clone, Debug)]
+pub struct Queued {
+    head: Head,
+    /// Almost no packet that waits in a managed queue has options, so that they may allocate.
+    options: Option<Box<Options>>,
+}
+
+impl leo_link::Queued for Queued {
+    #[inline]
+    fn bytes(&self) -> u32 {
+        u32::from(self.head.bytes)
+    }
+
+    #[inline]
+    fn flow(&self) -> u32 {
+        self.head.flow
+    }
+
+    fn codepoint(&self) -> Codepoint {
+        self.head.ecn.codepoint()
+    }
+
+    fn mark_congestion(&mut self) -> bool {
+        self.head.ecn.mark()
+    }
+}
+
 impl leo_link::Packet for Packet {
     type Compact = Head;
     type Extra = Options;
+    type Queued = Queued;
 
     #[inline]
-    fn pack(mut self, extras: &mut VecDeque<Options>) -> Head {
-        let has_sacks = !self.sacks.is_empty() || self.sacks.is_duplicate();
-        let has_options = has_sacks || !self.ecn_option.is_absent();
-        self.head.special = self.head.special.with_options(has_options);
-        if has_options {
-            extras.push_back(Options { sacks: self.sacks, ecn: self.ecn_option });
+    fn pack(self, extras: &mut VecDeque<Options>) -> Head {
+        let options = self.options();
+        if let Some(options) = options {
+            extras.push_back(options);
         }
-        self.head
+        Head { special: self.head.special.with_options(options.is_some()), ..self.head }
     }
 
     #[inline]
@@ -192,6 +229,20 @@ impl leo_link::Packet for Packet {
     }
 
     #[inline]
+    fn queue(self) -> Queued {
+        Queued { head: self.head, options: self.options().map(Box::new) }
+    }
+
+    #[inline]
+    fn pack_queued(queued: Queued, extras: &mut VecDeque<Options>) -> Head {
+        let special = queued.head.special.with_options(queued.options.is_some());
+        if let Some(options) = queued.options {
+            extras.push_back(*options);
+        }
+        Head { special, ..queued.head }
+    }
+
+    #[inline]
     fn compact_bytes(head: &Head) -> u32 {
         u32::from(head.bytes)
     }
@@ -199,18 +250,6 @@ impl leo_link::Packet for Packet {
     #[inline]
     fn bytes(&self) -> u32 {
         u32::from(self.head.bytes)
-    }
-
-    fn flow(&self) -> u32 {
-        self.head.flow
-    }
-
-    fn codepoint(&self) -> Codepoint {
-        self.head.ecn.codepoint()
-    }
-
-    fn mark_congestion(&mut self) -> bool {
-        self.head.ecn.mark()
     }
 
     #[inline(always)]

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use leo_link::{Codepoint, Nanos, Packet};
+use leo_link::{Codepoint, Nanos, Packet, Queued};
 
 /// The MTU of the TUN devices, and so the size of a buffer.
 pub const MTU: usize = 1500;
@@ -109,6 +109,7 @@ impl Packet for Datagram {
     /// Its size in bytes; all else is stored apart.
     type Compact = u16;
     type Extra = Self;
+    type Queued = Self;
 
     fn pack(self, extras: &mut VecDeque<Self>) -> u16 {
         let bytes = self.bytes;
@@ -120,12 +121,26 @@ impl Packet for Datagram {
         extras.pop_front().expect("each packet under way is there")
     }
 
+    fn queue(self) -> Self {
+        self
+    }
+
+    fn pack_queued(queued: Self, extras: &mut VecDeque<Self>) -> u16 {
+        queued.pack(extras)
+    }
+
     fn compact_bytes(bytes: &u16) -> u32 {
         u32::from(*bytes)
     }
 
     fn bytes(&self) -> u32 {
         u32::from(self.bytes)
+    }
+}
+
+impl Queued for Datagram {
+    fn bytes(&self) -> u32 {
+        Packet::bytes(self)
     }
 
     fn flow(&self) -> u32 {
@@ -273,7 +288,7 @@ mod tests {
         datagram.room()[..DEVICE_HEADER].copy_from_slice(&[1, 0, 0, 0, 0, 0, 20, 0, 6, 0]);
         assert_eq!(datagram.framed()[..DEVICE_HEADER], [1, 0, 0, 0, 0, 0, 20, 0, 6, 0]);
         assert_eq!(&datagram.framed()[DEVICE_HEADER..], header(0, 0));
-        assert_eq!(datagram.bytes(), 28);
+        assert_eq!(Packet::bytes(&datagram), 28);
     }
 
     #[test]

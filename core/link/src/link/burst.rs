@@ -1,7 +1,10 @@
 //! Bursts: equal packets that reach a drop-tail queue together share all but their times.
 
+use std::collections::VecDeque;
+
 use crate::Nanos;
-use crate::link::{Link, Packet, Transit};
+use crate::link::{Link, Transit};
+use crate::packet::Packet;
 use crate::server::Pace;
 
 impl<P: Packet> Link<P> {
@@ -22,10 +25,17 @@ impl<P: Packet> Link<P> {
             self.accept_burst(count, &pace, packet, number);
             return;
         }
-        for place in 0..count {
+        let packets = (0..count).map(|place| {
             let mut packet = first;
             number(&mut packet, place);
-            let packet = self.unpack(packet);
+            P::unpack(packet, &mut VecDeque::new())
+        });
+        if self.egress.is_some() {
+            self.stats.offered += u64::from(count);
+            self.enqueue(packets.map(P::queue), now);
+            return;
+        }
+        for packet in packets {
             self.offer(packet, now);
         }
     }

@@ -2,14 +2,21 @@
 //! propagation, and links that vanish.
 
 use crate::jitter::Jitter;
-use crate::link::{Link, NONE_DOOMED, Packet, Transit};
+use crate::link::{Link, NONE_DOOMED, Transit};
 use crate::loss::Loss;
+use crate::packet::Packet;
 use crate::queue::{Discipline, DropTail, Tally};
 use crate::schedule::Schedule;
 use crate::server::Transmission;
 use crate::{NEVER, Nanos};
 
 impl<P: Packet> Link<P> {
+    /// Prepare the link for [`set_delay`](Self::set_delay).
+    #[must_use]
+    pub fn with_changing_delay(self) -> Self {
+        Self { catches_up_at_polls: true, ..self }
+    }
+
     /// Set the propagation delay of packets offered from now on; earlier packets still arrive first.
     ///
     /// # Panics

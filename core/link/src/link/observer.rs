@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::Nanos;
-use crate::link::{Link, Packet};
+use crate::link::Link;
+use crate::packet::Packet;
 use crate::queue::Discipline;
 
 /// A packet's departure from the transmitter, as a switch's in-band telemetry reports it.
@@ -40,6 +41,7 @@ impl<P: Packet> Link<P> {
     pub fn observed(mut self) -> Self {
         self.observer = Some(Box::default());
         self.looks_after_departures = true;
+        self.catches_up_at_polls = true;
         self.is_plain = false;
         self.only_delays = None;
         self
@@ -57,21 +59,21 @@ impl<P: Packet> Link<P> {
         self.queued_bytes + self.waiting_bytes()
     }
 
-    fn waiting_bytes(&self) -> u64 {
+    pub(super) fn waiting_bytes(&self) -> u64 {
         self.egress.as_ref().map_or(0, |egress| egress.discipline.bytes())
     }
 
-    /// Record each departure up to `now` with the bytes that waited. Call it before the queue changes.
+    /// Record each departure up to `now` with the bytes that waited, `waiting` of them in a managed queue. Call it before the
+    /// queue changes.
     #[inline]
-    pub(super) fn observe_departures(&mut self, now: Nanos) {
+    pub(super) fn observe_departures(&mut self, now: Nanos, waiting: u64) {
         if self.observer.is_some() {
-            self.record_departures(now);
+            self.record_departures(now, waiting);
         }
     }
 
     #[inline(never)]
-    fn record_departures(&mut self, now: Nanos) {
-        let waiting = self.waiting_bytes();
+    fn record_departures(&mut self, now: Nanos, waiting: u64) {
         let Some(observer) = &mut self.observer else { return };
         while let Some(transit) = self.transits.get(self.departed).filter(|transit| transit.departure <= now)
         {
@@ -89,7 +91,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Move to the departure of the packet that comes out or is lost.
-    #[inline(never)]
+    #[inline]
     pub(super) fn observe_end(&mut self) {
         let Some(observer) = &mut self.observer else { return };
         observer.last = observer.departures.pop_front().unwrap_or_default();

@@ -18,7 +18,7 @@ use crate::queue::{
     FqPieSettings, HeadDrop, Pie, PieSettings, Sfq, SfqSettings,
 };
 use crate::schedule::{Direction, UNLIMITED};
-use crate::{OneWay, PathTrace, Row};
+use crate::{Codepoint, OneWay, PathTrace, Queued, Row};
 
 const US: Nanos = 1_000;
 
@@ -43,6 +43,7 @@ const APART: usize = usize::MAX;
 impl Packet for Probe {
     type Compact = Self;
     type Extra = usize;
+    type Queued = Self;
 
     // Every third id is stored apart: a queue out of step would give ids to the wrong packets.
     fn pack(self, extras: &mut VecDeque<usize>) -> Self {
@@ -60,6 +61,14 @@ impl Packet for Probe {
         Self { id: extras.pop_front().expect("it was put there"), ..compact }
     }
 
+    fn queue(self) -> Self {
+        self
+    }
+
+    fn pack_queued(queued: Self, extras: &mut VecDeque<usize>) -> Self {
+        queued.pack(extras)
+    }
+
     fn compact_bytes(compact: &Self) -> u32 {
         compact.bytes
     }
@@ -71,6 +80,12 @@ impl Packet for Probe {
     fn travels(compact: &mut Self, propagation: Nanos) {
         compact.propagation = propagation;
         compact.trips += 1;
+    }
+}
+
+impl Queued for Probe {
+    fn bytes(&self) -> u32 {
+        Packet::bytes(self)
     }
 
     fn flow(&self) -> u32 {

@@ -10,7 +10,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::queue::pool::Pool;
 use crate::queue::rotation::Rotation;
 use crate::queue::{Discipline, Tally, Waiting};
-use crate::{Nanos, Packet};
+use crate::{Nanos, Queued};
 use cobalt::{Cobalt, Timing};
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -50,7 +50,7 @@ pub struct Cake<P> {
     random: Pcg64Mcg,
 }
 
-impl<P> Cake<P> {
+impl<P: Queued> Cake<P> {
     /// Create empty queues; `seed` drives the flow hash and the random drops.
     pub fn new(settings: CakeSettings, seed: u64) -> Self {
         let rate = settings.bandwidth_bps;
@@ -77,7 +77,7 @@ impl<P> Cake<P> {
     }
 }
 
-impl<P: Packet> Discipline<P> for Cake<P> {
+impl<P: Queued> Discipline<P> for Cake<P> {
     fn enqueue(&mut self, waiting: Waiting<P>, now: Nanos, tally: &mut Tally) {
         if self.queues.pool.packets() == 0 && self.next_packet < now {
             // An idle shaper earns no credit.
@@ -113,12 +113,12 @@ impl<P: Packet> Discipline<P> for Cake<P> {
             let verdict =
                 flow.state.judge(timing, now, now - waiting.since, active, random.next_u32(), &mut mark);
             tally.marked += u64::from(verdict.marked);
-            self.queues.flows[queue].charge(waiting.bytes);
+            self.queues.flows[queue].charge(waiting.bytes());
             if verdict.dropped && !last {
                 tally.dropped += 1;
                 continue;
             }
-            self.charge_shaper(waiting.bytes);
+            self.charge_shaper(waiting.bytes());
             return Some(waiting);
         }
     }

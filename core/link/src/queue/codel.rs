@@ -2,7 +2,7 @@
 
 use crate::queue::pool::{Fifo, Pool};
 use crate::queue::{Discipline, Tally, Waiting};
-use crate::{Nanos, Packet};
+use crate::{Nanos, Queued};
 
 const MILLISECOND: Nanos = 1_000_000;
 /// RFC 8289 §4.4: with at most one MTU queued, CoDel never drops.
@@ -42,7 +42,7 @@ impl ControlLaw {
     /// Drop or mark what is due before a packet leaves `fifo` in `pool` (RFC 8289 §5.5). Return the bytes of the packet that is
     /// then the first.
     #[inline(always)]
-    pub fn prepare<P: Packet>(
+    pub fn prepare<P: Queued>(
         &mut self,
         settings: &CodelSettings,
         now: Nanos,
@@ -54,12 +54,12 @@ impl ControlLaw {
         } else {
             self.dropping = false;
         }
-        pool.first(fifo).map(|first| first.bytes)
+        pool.first(fifo).map(|first| first.bytes())
     }
 
     /// Drop or mark, given that the first packet's delay is over the target.
     #[cold]
-    fn control<P: Packet>(
+    fn control<P: Queued>(
         &mut self,
         settings: &CodelSettings,
         now: Nanos,
@@ -116,7 +116,7 @@ impl ControlLaw {
 
     /// Return whether the first packet's delay is over the target and has been so for an interval; `None` without packets.
     #[inline(always)]
-    fn is_first_over<P>(
+    fn is_first_over<P: Queued>(
         &mut self,
         settings: &CodelSettings,
         now: Nanos,
@@ -128,7 +128,7 @@ impl ControlLaw {
             self.dropping = false;
             return None;
         };
-        if now - first.since < settings.target || pool.bytes() - u64::from(first.bytes) <= MTU {
+        if now - first.since < settings.target || pool.bytes() - u64::from(first.bytes()) <= MTU {
             self.first_above = 0;
             return Some(false);
         }
@@ -141,7 +141,7 @@ impl ControlLaw {
 }
 
 /// Mark the first packet and return true, or drop it.
-fn mark_or_drop<P: Packet>(
+fn mark_or_drop<P: Queued>(
     settings: &CodelSettings,
     tally: &mut Tally,
     pool: &mut Pool<P>,
@@ -167,14 +167,14 @@ pub struct Codel<P> {
     law: ControlLaw,
 }
 
-impl<P> Codel<P> {
+impl<P: Queued> Codel<P> {
     /// Create a queue of at most `limit` packets (Linux: 1,000).
     pub fn new(limit: u64, settings: CodelSettings) -> Self {
         Self { settings, limit, pool: Pool::new(), fifo: Fifo::new(), law: ControlLaw::default() }
     }
 }
 
-impl<P: Packet> Discipline<P> for Codel<P> {
+impl<P: Queued> Discipline<P> for Codel<P> {
     fn enqueue(&mut self, waiting: Waiting<P>, _now: Nanos, tally: &mut Tally) {
         if self.pool.packets() >= self.limit {
             tally.dropped += 1;

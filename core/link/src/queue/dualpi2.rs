@@ -5,7 +5,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::queue::pool::{Fifo, Pool};
 use crate::queue::{Discipline, Tally, Waiting};
-use crate::{Nanos, Packet};
+use crate::{Nanos, Queued};
 
 const MILLISECOND: Nanos = 1_000_000;
 /// Linux neither marks by chance nor drops while less than two of these wait.
@@ -87,7 +87,7 @@ enum Verdict {
     Drop,
 }
 
-impl<P: Packet> DualPi2<P> {
+impl<P: Queued> DualPi2<P> {
     /// Create empty queues; `seed` drives the random drops and marks.
     pub fn new(settings: DualPi2Settings, seed: u64) -> Self {
         Self {
@@ -181,12 +181,12 @@ impl<P: Packet> DualPi2<P> {
             (true, true) => share,
             (true, false) => share - WHOLE,
         };
-        let change = weight * i64::from(waiting.bytes);
+        let change = weight * i64::from(waiting.bytes());
         Some((waiting, low, change))
     }
 }
 
-impl<P: Packet> Discipline<P> for DualPi2<P> {
+impl<P: Queued> Discipline<P> for DualPi2<P> {
     fn enqueue(&mut self, waiting: Waiting<P>, now: Nanos, tally: &mut Tally) {
         self.catch_up(now);
         if self.pool.packets() >= self.settings.limit {

@@ -4,7 +4,7 @@ use crate::queue::codel::{CodelSettings, ControlLaw};
 use crate::queue::pool::Pool;
 use crate::queue::rotation::Rotation;
 use crate::queue::{Discipline, Tally, Waiting};
-use crate::{Nanos, Packet};
+use crate::{Nanos, Queued};
 
 /// RFC 8290 §4.1.3: on overflow, at most this many packets are dropped at once from the longest queue.
 const DROP_BATCH: u32 = 64;
@@ -38,7 +38,7 @@ pub struct FqCodel<P> {
     queues: Rotation<P, ControlLaw>,
 }
 
-impl<P> FqCodel<P> {
+impl<P: Queued> FqCodel<P> {
     /// Create empty queues; `seed` drives the flow hash.
     pub fn new(settings: FqCodelSettings, seed: u64) -> Self {
         Self { queues: Rotation::new(settings.flows, settings.quantum, seed), settings }
@@ -53,7 +53,7 @@ impl<P> FqCodel<P> {
         for _ in 0..DROP_BATCH {
             let Some(waiting) = self.queues.pop(fattest) else { return };
             tally.dropped += 1;
-            dropped += u64::from(waiting.bytes);
+            dropped += u64::from(waiting.bytes());
             if dropped >= threshold {
                 return;
             }
@@ -61,7 +61,8 @@ impl<P> FqCodel<P> {
     }
 }
 
-impl<P: Packet> Discipline<P> for FqCodel<P> {
+impl<P: Queued> Discipline<P> for FqCodel<P> {
+    #[inline(always)]
     fn enqueue(&mut self, waiting: Waiting<P>, _now: Nanos, tally: &mut Tally) {
         let queue = self.queues.queue_of(waiting.packet.flow());
         self.queues.push(queue, waiting);
@@ -71,6 +72,7 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
         }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, now: Nanos, tally: &mut Tally) -> Option<Waiting<P>> {
         loop {
             let queue = self.queues.turn()?;

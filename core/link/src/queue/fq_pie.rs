@@ -7,7 +7,7 @@ use crate::queue::pie::{Controller, PieSettings};
 use crate::queue::pool::Pool;
 use crate::queue::rotation::Rotation;
 use crate::queue::{Discipline, Tally, Waiting};
-use crate::{Nanos, Packet};
+use crate::{Nanos, Queued};
 
 /// Parameters of `tc-fq_pie(8)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +40,7 @@ pub struct FqPie<P> {
     random: Pcg64Mcg,
 }
 
-impl<P> FqPie<P> {
+impl<P: Queued> FqPie<P> {
     /// Create empty queues; `seed` drives the flow hash and the random drops.
     pub fn new(settings: FqPieSettings, seed: u64) -> Self {
         Self {
@@ -61,12 +61,12 @@ impl<P> FqPie<P> {
     }
 }
 
-impl<P: Packet> Discipline<P> for FqPie<P> {
+impl<P: Queued> Discipline<P> for FqPie<P> {
     fn enqueue(&mut self, mut waiting: Waiting<P>, now: Nanos, tally: &mut Tally) {
         self.catch_up(now);
         let queue = self.queues.queue_of(waiting.packet.flow());
         let pool = &self.queues.pool;
-        let bytes = pool.bytes() + u64::from(waiting.bytes);
+        let bytes = pool.bytes() + u64::from(waiting.bytes());
         if pool.packets() >= self.settings.limit || bytes > self.settings.memory_limit {
             tally.dropped += 1;
             return;

@@ -2,7 +2,7 @@
 
 use crate::queue::pool::{Fifo, Pool};
 use crate::queue::{Discipline, DropTail, Tally, Waiting};
-use crate::{Nanos, Packet};
+use crate::{Nanos, Queued};
 
 /// A queue as large as drop-tail's that drops at the other end: senders learn of a full queue a queueing delay sooner.
 #[derive(Clone, Debug)]
@@ -14,15 +14,10 @@ pub struct HeadDrop<P> {
     sending: (u64, u64),
 }
 
-impl<P> HeadDrop<P> {
+impl<P: Queued> HeadDrop<P> {
     /// Create an empty queue of this size.
     pub const fn new(limit: DropTail) -> Self {
         Self { limit, pool: Pool::new(), fifo: Fifo::new(), sending: (0, 0) }
-    }
-
-    /// Set the bytes on the transmitter as the next packet arrives.
-    pub const fn beside(&mut self, packets: u64, bytes: u64) {
-        self.sending = (packets, bytes);
     }
 
     fn fits(&self, size: u32) -> bool {
@@ -31,14 +26,14 @@ impl<P> HeadDrop<P> {
     }
 }
 
-impl<P: Packet> Discipline<P> for HeadDrop<P> {
+impl<P: Queued> Discipline<P> for HeadDrop<P> {
     fn enqueue(&mut self, waiting: Waiting<P>, _now: Nanos, tally: &mut Tally) {
         // A packet for which all that wait would not make room must not cost them their place.
-        if !self.limit.admits(self.sending.0, self.sending.1, waiting.bytes) {
+        if !self.limit.admits(self.sending.0, self.sending.1, waiting.bytes()) {
             tally.dropped += 1;
             return;
         }
-        while !self.fits(waiting.bytes) && self.pool.pop(&mut self.fifo).is_some() {
+        while !self.fits(waiting.bytes()) && self.pool.pop(&mut self.fifo).is_some() {
             tally.dropped += 1;
         }
         self.pool.push(&mut self.fifo, waiting);
@@ -50,5 +45,13 @@ impl<P: Packet> Discipline<P> for HeadDrop<P> {
 
     fn pool(&self) -> &Pool<P> {
         &self.pool
+    }
+
+    fn counts_sending(&self) -> bool {
+        true
+    }
+
+    fn beside(&mut self, packets: u64, bytes: u64) {
+        self.sending = (packets, bytes);
     }
 }

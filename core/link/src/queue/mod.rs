@@ -27,17 +27,23 @@ pub use pie::{Pie, PieSettings};
 use pool::Pool;
 pub use sfq::{Sfq, SfqSettings};
 
-use crate::{Nanos, Packet};
+use crate::{Nanos, Queued};
 
 /// A packet in a queue.
 #[derive(Clone, Debug)]
 pub struct Waiting<P> {
     /// The packet.
     pub packet: P,
-    /// Its size in bytes.
-    pub bytes: u32,
     /// When it arrived.
     pub since: Nanos,
+}
+
+impl<P: Queued> Waiting<P> {
+    /// Return the packet's size in bytes.
+    #[inline]
+    pub fn bytes(&self) -> u32 {
+        self.packet.bytes()
+    }
 }
 
 /// Packets that a discipline dropped or marked.
@@ -50,7 +56,7 @@ pub struct Tally {
 }
 
 /// A discipline that acts when packets leave, not only when they arrive.
-pub trait Discipline<P: Packet> {
+pub trait Discipline<P: Queued> {
     /// Enqueue a packet that arrives at `now`; this may drop it or another one.
     fn enqueue(&mut self, waiting: Waiting<P>, now: Nanos, tally: &mut Tally);
     /// Return the next packet for a transmitter that is free at `now`; `None` if all the rest was dropped.
@@ -69,6 +75,13 @@ pub trait Discipline<P: Packet> {
     fn ready_at(&self, now: Nanos) -> Nanos {
         now
     }
+    /// Return whether the packets on the transmitter count towards its limit. If so, call [`beside`](Self::beside) before each
+    /// packet.
+    fn counts_sending(&self) -> bool {
+        false
+    }
+    /// Set the packets and bytes on the transmitter.
+    fn beside(&mut self, _packets: u64, _bytes: u64) {}
 }
 
 /// Every discipline other than drop-tail, dispatched by `match`.
@@ -85,29 +98,31 @@ pub enum Managed<P> {
     Sfq(Sfq<P>),
 }
 
+/// Evaluate an expression with the discipline of a [`Managed`] as `$queue`.
 macro_rules! dispatch {
-    ($self:ident, $queue:ident => $call:expr) => {
-        match $self {
-            Self::Cake($queue) => $call,
-            Self::Codel($queue) => $call,
-            Self::DualPi2($queue) => $call,
-            Self::FqCodel($queue) => $call,
-            Self::FqPie($queue) => $call,
-            Self::HeadDrop($queue) => $call,
-            Self::Pie($queue) => $call,
-            Self::Sfq($queue) => $call,
+    ($managed:expr, $queue:ident => $call:expr) => {
+        match $managed {
+            Managed::Cake($queue) => $call,
+            Managed::Codel($queue) => $call,
+            Managed::DualPi2($queue) => $call,
+            Managed::FqCodel($queue) => $call,
+            Managed::FqPie($queue) => $call,
+            Managed::HeadDrop($queue) => $call,
+            Managed::Pie($queue) => $call,
+            Managed::Sfq($queue) => $call,
         }
     };
 }
+pub(crate) use dispatch;
 
-impl<P> Managed<P> {
+impl<P: Queued> Managed<P> {
     /// Return whether packets of one flow can overtake each other because their codepoints differ.
     pub const fn parts_codepoints(&self) -> bool {
         matches!(self, Self::DualPi2(_))
     }
 }
 
-impl<P: Packet> Discipline<P> for Managed<P> {
+impl<P: Queued> Discipline<P> for Managed<P> {
     fn enqueue(&mut self, waiting: Waiting<P>, now: Nanos, tally: &mut Tally) {
         dispatch!(self, queue => queue.enqueue(waiting, now, tally));
     }
@@ -119,6 +134,12 @@ impl<P: Packet> Discipline<P> for Managed<P> {
     }
     fn ready_at(&self, now: Nanos) -> Nanos {
         dispatch!(self, queue => queue.ready_at(now))
+    }
+    fn counts_sending(&self) -> bool {
+        dispatch!(self, queue => queue.counts_sending())
+    }
+    fn beside(&mut self, packets: u64, bytes: u64) {
+        dispatch!(self, queue => queue.beside(packets, bytes));
     }
 }
 

@@ -5,7 +5,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::queue::pool::{Fifo, Pool};
 use crate::queue::{Discipline, Tally, Waiting};
-use crate::{Nanos, Packet};
+use crate::{Nanos, Queued};
 
 const MILLISECOND: Nanos = 1_000_000;
 /// RFC 8033 §4.1 and §5.1: no drops in the first 150 ms of a burst or below two queued packets.
@@ -153,7 +153,7 @@ pub struct Pie<P> {
     random: Pcg64Mcg,
 }
 
-impl<P> Pie<P> {
+impl<P: Queued> Pie<P> {
     /// Create a queue of at most `limit` packets (Linux: 1,000).
     pub fn new(limit: u64, settings: PieSettings, seed: u64) -> Self {
         Self {
@@ -180,7 +180,7 @@ impl<P> Pie<P> {
     }
 }
 
-impl<P: Packet> Discipline<P> for Pie<P> {
+impl<P: Queued> Discipline<P> for Pie<P> {
     fn enqueue(&mut self, mut waiting: Waiting<P>, now: Nanos, tally: &mut Tally) {
         self.catch_up(now);
         if self.pool.packets() >= self.limit {

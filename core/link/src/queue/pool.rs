@@ -1,5 +1,6 @@
 //! One pool for the packets of many queues. Queues are linked lists in it, so empty ones cost nothing.
 
+use crate::packet::Queued;
 use crate::queue::Waiting;
 
 const NONE: u32 = u32::MAX;
@@ -35,7 +36,7 @@ impl Fifo {
     }
 }
 
-impl<P> Pool<P> {
+impl<P: Queued> Pool<P> {
     pub const fn new() -> Self {
         Self { nodes: Vec::new(), free: NONE, packets: 0, bytes: 0 }
     }
@@ -52,7 +53,7 @@ impl<P> Pool<P> {
 
     #[inline(always)]
     pub fn push(&mut self, fifo: &mut Fifo, waiting: Waiting<P>) {
-        let bytes = u64::from(waiting.bytes);
+        let bytes = u64::from(waiting.bytes());
         if self.free == NONE {
             self.grow();
         }
@@ -61,10 +62,9 @@ impl<P> Pool<P> {
         self.free = node.next;
         node.waiting = Some(waiting);
         (node.next, node.prior) = (NONE, fifo.tail);
-        if fifo.tail == NONE {
-            fifo.head = index;
-        } else {
-            self.nodes[fifo.tail as usize].next = index;
+        match self.nodes.get_mut(fifo.tail as usize) {
+            Some(last) => last.next = index,
+            None => fifo.head = index,
         }
         fifo.tail = index;
         self.count_in(fifo, bytes);
@@ -84,7 +84,7 @@ impl<P> Pool<P> {
     pub fn pop(&mut self, fifo: &mut Fifo) -> Option<Waiting<P>> {
         let index = fifo.head;
         let node = self.nodes.get_mut(index as usize)?;
-        let bytes = node.waiting.as_ref()?.bytes;
+        let bytes = node.waiting.as_ref()?.bytes();
         fifo.head = node.next;
         node.next = self.free;
         self.free = index;
@@ -108,7 +108,7 @@ impl<P> Pool<P> {
             Some(last) => last.next = NONE,
             None => fifo.head = NONE,
         }
-        self.count_out(fifo, waiting.bytes);
+        self.count_out(fifo, waiting.bytes());
         Some(waiting)
     }
 
@@ -142,6 +142,12 @@ mod tests {
 
     use super::*;
 
+    impl Queued for u32 {
+        fn bytes(&self) -> u32 {
+            *self
+        }
+    }
+
     proptest! {
         #[test]
         fn queues_through_a_pool_behave_like_deques(operations in prop::collection::vec((0_usize..4, 0_u8..4, 1_u32..2000), 1..200)) {
@@ -153,7 +159,7 @@ mod tests {
                     0 => prop_assert_eq!(pool.pop(&mut fifos[index]).map(|waiting| waiting.packet), model[index].pop_front()),
                     1 => prop_assert_eq!(pool.pop_last(&mut fifos[index]).map(|waiting| waiting.packet), model[index].pop_back()),
                     _ => {
-                        pool.push(&mut fifos[index], Waiting { packet: bytes, bytes, since: 0 });
+                        pool.push(&mut fifos[index], Waiting { packet: bytes, since: 0 });
                         model[index].push_back(bytes);
                     }
                 }

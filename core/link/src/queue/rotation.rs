@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::Queued;
 use crate::queue::Waiting;
 use crate::queue::pool::{Fifo, Pool};
 
@@ -39,6 +40,8 @@ pub struct Rotation<P, S> {
     pub flows: Vec<FlowQueue<S>>,
     /// Queue index of each bucket.
     buckets: Box<[u32]>,
+    /// The last flow and its queue. Most packets follow one of their flow.
+    latest: (Option<u32>, u32),
     seed: u64,
     quantum: i64,
     /// Serve new flows before old ones (RFC 8290) instead of last (plain deficit round robin).
@@ -47,13 +50,14 @@ pub struct Rotation<P, S> {
     old: VecDeque<u32>,
 }
 
-impl<P, S: Default> Rotation<P, S> {
+impl<P: Queued, S: Default> Rotation<P, S> {
     /// Create `buckets` queues with `quantum` bytes per turn, new flows first; `seed` drives the hash.
     pub fn new(buckets: u32, quantum: u32, seed: u64) -> Self {
         Self {
             pool: Pool::new(),
             flows: Vec::new(),
             buckets: vec![NONE; buckets.max(1) as usize].into(),
+            latest: (None, NONE),
             seed,
             quantum: i64::from(quantum.max(1)),
             new_first: true,
@@ -70,6 +74,14 @@ impl<P, S: Default> Rotation<P, S> {
 
     #[inline]
     pub fn queue_of(&mut self, flow: u32) -> usize {
+        if self.latest.0 != Some(flow) {
+            self.latest = (Some(flow), self.bucket_of(flow));
+        }
+        self.latest.1 as usize
+    }
+
+    /// Return the queue of the flow's bucket.
+    fn bucket_of(&mut self, flow: u32) -> u32 {
         let bucket = (mix(u64::from(flow) ^ self.seed) % self.buckets.len() as u64) as usize;
         if self.buckets[bucket] == NONE {
             self.buckets[bucket] = self.flows.len() as u32;
@@ -80,7 +92,7 @@ impl<P, S: Default> Rotation<P, S> {
                 listed: Listed::No,
             });
         }
-        self.buckets[bucket] as usize
+        self.buckets[bucket]
     }
 
     /// Append to a queue; an inactive queue joins the rotation.
@@ -115,7 +127,7 @@ impl<P, S: Default> Rotation<P, S> {
             let queue = self.turn()?;
             match self.pop(queue) {
                 Some(waiting) => {
-                    self.flows[queue].charge(waiting.bytes);
+                    self.flows[queue].charge(waiting.bytes());
                     return Some((queue, waiting));
                 }
                 None => self.end_turn(queue),

@@ -3,7 +3,7 @@
 use crate::queue::pool::Pool;
 use crate::queue::rotation::Rotation;
 use crate::queue::{Discipline, Tally, Waiting};
-use crate::{Nanos, Packet};
+use crate::{Nanos, Queued};
 
 /// Parameters of `tc-sfq(8)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,14 +31,14 @@ pub struct Sfq<P> {
     queues: Rotation<P, ()>,
 }
 
-impl<P> Sfq<P> {
+impl<P: Queued> Sfq<P> {
     /// Create empty queues; `seed` drives the flow hash.
     pub fn new(settings: SfqSettings, seed: u64) -> Self {
         Self { queues: Rotation::new(settings.flows, settings.quantum, seed).in_line(), settings }
     }
 }
 
-impl<P: Packet> Discipline<P> for Sfq<P> {
+impl<P: Queued> Discipline<P> for Sfq<P> {
     fn enqueue(&mut self, waiting: Waiting<P>, _now: Nanos, tally: &mut Tally) {
         let queue = self.queues.queue_of(waiting.packet.flow());
         if u64::from(self.queues.flows[queue].fifo.packets) >= self.settings.depth {

@@ -21,25 +21,15 @@ pub(super) struct Probe {
     pub(super) marked: bool,
 }
 
-impl Packet for Probe {
-    type Compact = Self;
-    type Extra = ();
-    fn pack(self, _extras: &mut VecDeque<()>) -> Self {
-        self
-    }
-    fn unpack(compact: Self, _extras: &mut VecDeque<()>) -> Self {
-        compact
-    }
-    fn compact_bytes(compact: &Self) -> u32 {
-        compact.bytes
-    }
-
+impl Queued for Probe {
     fn bytes(&self) -> u32 {
         self.bytes
     }
+
     fn flow(&self) -> u32 {
         self.flow
     }
+
     fn codepoint(&self) -> Codepoint {
         match (self.capable, self.low) {
             (false, _) => Codepoint::NotEct,
@@ -47,6 +37,7 @@ impl Packet for Probe {
             (true, false) => Codepoint::Ect0,
         }
     }
+
     fn mark_congestion(&mut self) -> bool {
         self.marked |= self.capable;
         self.capable
@@ -58,7 +49,7 @@ pub(super) fn probe(flow: u32, id: u64, bytes: u32) -> Probe {
 }
 
 pub(super) fn put(queue: &mut impl Discipline<Probe>, packet: Probe, now: Nanos, tally: &mut Tally) {
-    queue.enqueue(Waiting { packet, bytes: packet.bytes, since: now }, now, tally);
+    queue.enqueue(Waiting { packet, since: now }, now, tally);
 }
 
 fn all_kinds() -> Vec<Managed<Probe>> {
@@ -229,7 +220,7 @@ fn flow_queues_share_bytes_whatever_the_size_of_packets() {
                 }
             }
             if let Some(waiting) = queue.dequeue(0, &mut tally) {
-                sent[waiting.packet.flow as usize] += u64::from(waiting.bytes);
+                sent[waiting.packet.flow as usize] += u64::from(waiting.bytes());
             }
         }
         let ratio = sent[0] as f64 / sent[1] as f64;

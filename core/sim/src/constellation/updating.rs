@@ -78,7 +78,8 @@ impl LinkMaker {
 
     /// Make a link with its own transmitter and queue.
     fn link(&self, kind: &TransmitterSpec, delay: Nanos, number: usize, jitter: Jitter) -> Link<Packet> {
-        let link = Link::new(schedule(kind, delay), size(kind), self.loss(kind, number), jitter);
+        let link = Link::new(schedule(kind, delay), size(kind), self.loss(kind, number), jitter)
+            .with_changing_delay();
         let link = queue::install(
             link,
             &kind.queue,

@@ -110,7 +110,7 @@ fn the_scheduler_gives_c_its_share_of_bytes_and_l_the_first_turn() {
         }
         for id in 0..20_000 {
             let next = queue.dequeue(1, &mut tally).expect("packets wait");
-            bytes[usize::from(!next.packet.low)] += u64::from(next.bytes);
+            bytes[usize::from(!next.packet.low)] += u64::from(next.bytes());
             assert!(id > 0 || next.packet.low == (percent <= 50), "{percent}");
             put(&mut queue, next.packet, 1, &mut tally);
         }
