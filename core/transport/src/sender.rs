@@ -38,6 +38,8 @@ pub struct Transmit {
     pub retransmission: bool,
     /// Whether the last one carries PSH: the receiver acknowledges it at once.
     pub pushes: bool,
+    /// Whether they fill the window, so that nothing follows; only a burst says so.
+    pub fills_window: bool,
 }
 
 /// Totals since the connection began, in packets.
@@ -132,6 +134,8 @@ pub struct Sender {
     pacing_deadline: Nanos,
     scheme_deadline: Nanos,
     tail: Tail,
+    /// When a regular ACK armed it: new packets that leave at once would set the same time. `NEVER` after any other ACK.
+    armed_at: Nanos,
     starvation: Starvation,
     last_sent: Nanos,
     supply: Supply,
@@ -168,6 +172,7 @@ impl Sender {
             undo: Undo::default(),
             reduction: None,
             tail: Tail::Unarmed,
+            armed_at: NEVER,
             probe_due: false,
             probe: None,
             reordering_deadline: NEVER,

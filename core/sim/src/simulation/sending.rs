@@ -66,6 +66,9 @@ impl Simulation {
             if idle {
                 self.events.set_link(link_index, link.next_event());
             }
+            if burst.fills_window {
+                break;
+            }
         }
         debug_assert!(flow.sender.is_watched(now), "no timer covers the flight: {flow:?}");
         flow.sender.next_timer()

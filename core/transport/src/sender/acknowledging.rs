@@ -98,12 +98,15 @@ impl Sender {
             },
         );
         self.arm(now, true);
+        // With a single packet out, one that follows now changes the time.
+        self.armed_at = if self.board.packets_out() > 1 { now } else { NEVER };
         first_rtt
     }
 
     /// Handle any ACK.
     #[inline(never)]
     fn on_irregular_ack(&mut self, now: Nanos, ack: &AckToSend) -> Option<Nanos> {
+        self.armed_at = NEVER;
         let prior_in_flight = self.board.in_flight();
         let prior_una = self.board.una();
         let prior_delivered = self.delivery.delivered();

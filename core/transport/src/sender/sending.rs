@@ -31,8 +31,9 @@ impl Sender {
             return Some(self.send_probe(now));
         }
         let repair = self.board.first_to_retransmit();
+        let mut fills_window = false;
         if self.burst_left == 0 {
-            self.burst_left = self.begin_burst(now, repair)?;
+            (self.burst_left, fills_window) = self.begin_burst(now, repair)?;
             self.burst_is_several = self.burst_left > 1;
         }
         let transmit = match repair {
@@ -43,7 +44,13 @@ impl Sender {
             _ => {
                 let count = self.burst_left.min(most);
                 self.burst_left -= count;
-                self.send_new(now, count)
+                let transmit = self.send_new(now, count);
+                // A reduction's window changes with each packet.
+                fills_window &= self.burst_left == 0 && self.reduction.is_none();
+                if fills_window {
+                    self.note_usage(true);
+                }
+                Transmit { fills_window, ..transmit }
             }
         };
         Some(transmit)
@@ -59,9 +66,10 @@ impl Sender {
         self.asking == 0 || !self.asks_with_new
     }
 
-    /// Return the size of the burst that may go out now, if any: one unit of segmentation offload.
+    /// Return the size of the burst that may go out now, if any, one unit of segmentation offload, and whether it is new data
+    /// that fills the window.
     #[inline(always)]
-    fn begin_burst(&mut self, now: Nanos, repair: Option<u64>) -> Option<u32> {
+    fn begin_burst(&mut self, now: Nanos, repair: Option<u64>) -> Option<(u32, bool)> {
         let limits = self.scheme.decisions();
         let (window, in_flight) = (self.window_within(limits.window), self.board.in_flight());
         if in_flight >= window {
@@ -116,7 +124,7 @@ impl Sender {
                 self.pacer.on_sent(now, burst, rate);
             }
         }
-        Some(burst)
+        Some((burst, burst == available && repair.is_none()))
     }
 
     /// Return whether the new packet from [`Sender::transmit`] carries CWR (RFC 3168). With ECN, ask for
@@ -151,7 +159,7 @@ impl Sender {
         burst.should_wait()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_new(&mut self, now: Nanos, count: u32) -> Transmit {
         let idle = self.board.packets_out() == 0;
         if idle && self.delivery.is_app_limited() {
@@ -160,11 +168,11 @@ impl Sender {
         let state = self.delivery.on_sent(now, self.board.in_flight(), self.stats.lost, idle);
         let seq = self.board.push(now, state, count);
         self.note_sent(now, count);
-        if idle || matches!(self.tail, Tail::Unarmed | Tail::Probe(_)) {
+        if self.armed_at != now && (idle || matches!(self.tail, Tail::Unarmed | Tail::Probe(_))) {
             self.arm_tail(now);
         }
         let pushes = self.pushes(seq + u64::from(count) - 1);
-        Transmit { seq, count, retransmission: false, pushes }
+        Transmit { seq, count, retransmission: false, pushes, fills_window: false }
     }
 
     pub(super) fn retransmit(&mut self, now: Nanos, seq: u64) -> Transmit {
@@ -177,7 +185,7 @@ impl Sender {
         if self.tail == Tail::Unarmed {
             self.arm_tail(now);
         }
-        Transmit { seq, count: 1, retransmission: true, pushes: self.pushes(seq) }
+        Transmit { seq, count: 1, retransmission: true, pushes: self.pushes(seq), fills_window: false }
     }
 
     #[inline]
