@@ -22,6 +22,9 @@ from leogym.envs.seeding import Rank, rank_of, rank_of_caller, seed_of_rank
 from leogym.envs.simulation import Options, single_flow
 from leogym.envs.views import Viewing
 
+_PRESENCE = tuple(f"_{name}" for name in FIELDS)
+"""Keys of Gymnasium's masks in a vector environment's ``info``."""
+
 Observation = NDArray[np.float32]
 
 
@@ -332,12 +335,13 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
             self._reset_one(index)
             rewards[index] = 0.0
         over = self._finished | ~self._active
-        truncated = over & self._simulations.at_end()[:, 0]
+        # Almost never: `over` is then all false.
+        truncated = over & self._simulations.at_end()[:, 0] if over.any() else over.copy()
         terminated = over & ~truncated
         if self._limit is not None:
             truncated |= self._elapsed >= self._limit
             over |= truncated
-        self._ended = np.flatnonzero(over)
+        (self._ended,) = over.nonzero()
         if self._autoreset is AutoresetMode.SAME_STEP and self._ended.size:
             info = self._reset_ended()
         else:
@@ -368,14 +372,13 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         Fields are 0 outside ``mask``, which is everywhere if it is None. Scenario and seed are there for the
         episodes of ``begun``.
         """
-        columns = np.ascontiguousarray(self._reader.read_table(self._reports, self._paths).T)
+        columns = self._reader.read_columns(self._reports, self._paths)
         present = self._present
         if mask is not None:
             columns[:, ~mask] = 0.0
             present = mask.copy()
         info: dict[str, Any] = dict(zip(FIELDS, columns, strict=True))
-        for name in FIELDS:
-            info[f"_{name}"] = present
+        info.update(dict.fromkeys(_PRESENCE, present))
         for name, value in self._simulations.punctuality().items():
             info[name], info[f"_{name}"] = np.array([value]), present
         for index in begun.tolist():

@@ -63,7 +63,7 @@ class Frames:
             self._record(index)
 
     def _record(self, index: int) -> None:
-        table = self._reader.read_table(self._batch.reports[index], self._no_paths)
+        table = self._reader.read_columns(self._batch.reports[index], self._no_paths).T
         time_s = float(table[:, _TIME].max())
         if time_s > self._time_s[index]:
             values = table[:, self._columns]

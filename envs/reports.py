@@ -32,7 +32,7 @@ _SOURCES = (
 )
 _DIVISORS = (1e9, 1.0, 1.0, 1.0, 1e3, 1e3, 1.0, 125e3)
 _RATES = slice(1, 4)
-"""Columns in bytes per interval, to convert to rates: 8 bit / 1 ns = 8e3 Mbit/s."""
+"""Sources in bytes per interval, to convert to rates: 8 bit / 1 ns = 8e3 Mbit/s."""
 
 
 class ReportReader:
@@ -43,33 +43,32 @@ class ReportReader:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._columns = [names.index(name) for name in _SOURCES]
-        self._interval = names.index("interval_ns")
-        self._divisors = np.array(_DIVISORS)
-        self._read_columns = [*self._columns, self._interval]
-        self._pick = itemgetter(*self._read_columns)
+        columns = [names.index(name) for name in (*_SOURCES, "interval_ns")]
+        self._columns = np.array(columns)
+        self._divisors = np.array(_DIVISORS)[:, None]
+        self._pick = itemgetter(*columns)
 
     def read(self, report: NDArray[np.float64], path: Sequence[float]) -> dict[str, float]:
         """Return `FIELDS` of one raw report (fields,) on a ``path`` of two numbers."""
         return _by_name(self._pick(report.tolist()), path)
 
-    def read_table(self, reports: NDArray[np.float64], paths: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return `FIELDS` of raw reports (n, fields) on ``paths`` (n, 2) as a new array (n, 10)."""
-        table = np.empty((len(reports), len(FIELDS)))
-        measured = table[:, : len(_SOURCES)]
-        np.divide(reports[:, self._columns], self._divisors, out=measured)
-        measured[:, _RATES] *= (8e3 / np.maximum(reports[:, self._interval], 1.0))[:, None]
-        table[:, len(_SOURCES) :] = paths
-        return table
+    def read_columns(self, reports: NDArray[np.float64], paths: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `FIELDS` of raw reports (n, fields) on ``paths`` (n, 2) as a new array (10, n)."""
+        columns = np.empty((len(FIELDS), len(reports)))
+        sources = reports.take(self._columns, axis=1).T
+        np.divide(sources[: len(_SOURCES)], self._divisors, out=columns[: len(_SOURCES)])
+        columns[_RATES] *= 8e3 / np.maximum(sources[len(_SOURCES)], 1.0)
+        columns[len(_SOURCES) :] = paths.T
+        return columns
 
     def read_rows(self, reports: NDArray[np.float64], paths: NDArray[np.float64]) -> list[dict[str, float]]:
         """Return `FIELDS` of raw reports (n, fields) on ``paths`` (n, 2), one dictionary per report."""
-        rows = zip(reports[:, self._read_columns].tolist(), paths.tolist(), strict=True)
+        rows = zip(reports[:, self._columns].tolist(), paths.tolist(), strict=True)
         return [_by_name(values, path) for values, path in rows]
 
 
 def _by_name(values: Sequence[float], path: Sequence[float]) -> dict[str, float]:
-    """Return `FIELDS` from a raw report's `_SOURCES` and ``interval_ns``, as in `ReportReader.read_table`.
+    """Return `FIELDS` from a raw report's `_SOURCES` and ``interval_ns``, as in `ReportReader.read_columns`.
 
     A literal dictionary takes half the time of a dictionary from pairs, at every step.
     """

@@ -14,7 +14,7 @@ def test_one_report_reads_as_it_does_among_others():
     paths = rng.uniform(0, 100, (20, 2))
     rows = reader.read_rows(reports, paths)
     assert [reader.read(report, path) for report, path in zip(reports, paths.tolist(), strict=True)] == rows
-    assert [list(row.values()) for row in rows] == reader.read_table(reports, paths).tolist()
+    assert [list(row.values()) for row in rows] == reader.read_columns(reports, paths).T.tolist()
     assert list(rows[0]) == list(FIELDS)
     first = dict(zip(NAMES, reports[0], strict=True))
     bits_per_ns = 8 * first["delivered_bytes"] / first["interval_ns"]

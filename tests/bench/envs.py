@@ -31,7 +31,7 @@ STATIC = Scenario(
 
 def hold_queue(observations: np.ndarray) -> np.ndarray:
     """Return actions (n, 1) for observations (n, 50) that keep the RTT near 1.2 × the minimum."""
-    return np.clip((1.2 - observations[..., -9:-8]) * 5, -1, 1).astype(np.float32)
+    return ((1.2 - observations[..., -9:-8]) * 5).clip(-1, 1)
 
 
 def fastest(step: Callable[[], None], steps: int) -> float:
