@@ -20,7 +20,7 @@ CELLS = {
     "bbr-1": ("1", "100", "droptail", "bbr"),
     "bbr3-1": ("1", "100", "droptail", "bbr3"),
 }
-BASELINES = {"cubic-1": 868.0, "cubic-10": 993.0, "fq-codel-1": 1408.0, "bbr-1": 1007.0, "bbr3-1": 1048.0}
+BASELINES = {"cubic-1": 868.0, "cubic-10": 976.0, "fq-codel-1": 1275.0, "bbr-1": 1007.0, "bbr3-1": 1048.0}
 """Instructions per packet when last reduced (journal.md)."""
 MUST_HOLD = 1.03
 """Maximum ratio to these: a change elsewhere moves them by a per cent or two."""
