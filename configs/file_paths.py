@@ -8,7 +8,7 @@ from typing import Any
 from leogym.common import yaml_text
 from leogym.common.errors import InputError
 
-FILE = re.compile(r"\S+\.(csv|ya?ml)")
+FILE = re.compile(r"\S+\.(csv|ya?ml|har)")
 """A text that names a path trace, a scenario, a suite or settings."""
 PLACEHOLDER = re.compile(r"\$(?:\{\w+\}|\w+)")
 

@@ -7,11 +7,11 @@ writes the core's structs and the reference from them.
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from leogym.common.errors import InputError, one_line
 from leogym.common.strict import Probability, Range, Strict
-from leogym.configs import file_paths
+from leogym.configs import file_paths, page_graph
 from leogym.configs.part import Part
 from leogym.configs.queue import Queue
 
@@ -28,8 +28,12 @@ OutageEffect = Literal["hold", "drop"]
 FlowDirection = Literal["forward", "backward"]
 Distribution = Literal["constant", "exponential"]
 SizeDistribution = Literal["constant", "exponential", "pareto"]
+AdaptationRule = Literal["bba", "bola", "rate", "mpc", "robust_mpc"]
+HttpVersion = Literal["http1", "http2"]
 EcnSupport = Literal["none", "classic", "accurate"]
 """No ECN, the feedback of RFC 3168, or that of RFC 9768, too."""
+CALL_SCHEME = "gcc"
+"""Scheme of calls: Google congestion control."""
 LEARNER = "agent"
 """Scheme of flows that `envs` controls, and that learn in training."""
 
@@ -131,6 +135,91 @@ class Resume(Strict):
     """Its smallest RTT in ms."""
 
 
+class Video(Part):
+    """Adaptive video (DASH): a client requests chunks and plays them from a buffer.
+
+    It leaves out audio, chunks whose size varies, seeking, and users who give up.
+    """
+
+    adaptation: AdaptationRule = "bba"
+    """The rule for the next chunk's bitrate: BBA-0 (Huang et al. 2014), BOLA-BASIC (Spiteri et al. 2016), the
+    throughput of the last five chunks, or model-predictive control (Yin et al. 2015)."""
+    bitrates_kbps: list[float] | None = None
+    """Rising bitrates; default: 350, 600, 1,000, 2,000 and 3,000, as in Yin et al."""
+    chunk_s: Annotated[float, Range(ge=0.1, le=60)] = 4.0
+    """Length of a chunk, in s."""
+    buffer_s: Annotated[float, Range(ge=0.1, le=3600)] = 30.0
+    """Size of the client's buffer, in s of video."""
+    reservoir_s: Annotated[float, Range(ge=0, le=3600)] = 5.0
+    """BBA-0 takes the lowest bitrate up to this buffer, in s."""
+    cushion_s: Annotated[float, Range(ge=0.1, le=3600)] = 10.0
+    """BBA-0 takes the highest bitrate this much above the reservoir, in s."""
+
+
+class PageObject(Strict):
+    """An object of a page."""
+
+    bytes: Annotated[int, Range(ge=1, le=10**9)]
+    """Size of the response with its headers; the simulator rounds up to packets of 1,448 bytes."""
+    after: list[int] = Field(default_factory=list)
+    """Indices of the earlier objects that must have arrived before the browser requests this one."""
+    client_ms: Annotated[float, Range(ge=0, le=1e6)] = 0.0
+    """How long the browser works between the last of these arrivals and the request, in ms."""
+    server_ms: Annotated[float, Range(ge=0, le=1e6)] = 0.0
+    """How long the server works before it responds, in ms."""
+
+
+class Page(Part):
+    """A page load: objects that depend on each other, over six connections (HTTP/1.1) or one (HTTP/2).
+
+    It leaves out DNS, TLS, caches, priorities and several hosts. Each connection is a flow of the run.
+    """
+
+    http: HttpVersion = "http1"
+    """The version of HTTP."""
+    graph: str | None = None
+    """A page of `configs/pages`, or a HAR or YAML file: replaces ``objects``."""
+    objects: Annotated[list[PageObject], Field(max_length=10_000)] = Field(default_factory=list)
+    """The page's objects."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_graph(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(graph := data.get("graph"), str):
+            if data.get("objects"):
+                raise ValueError("give one of graph and objects")
+            return {**data, "graph": None, "objects": page_graph.load(graph)}
+        return data
+
+
+class Call(Part):
+    """A video call over UDP: frames at a constant rate, without retransmissions.
+
+    It leaves out audio, key frames, pacing, error correction, bandwidth probes and the jitter buffer. The
+    scheme ``gcc`` (Carlucci et al. 2016) adapts the bitrate; ``udp`` stays at ``max_mbps``.
+    """
+
+    frames_per_s: Annotated[int, Range(ge=1, le=240)] = 30
+    """Frames per second."""
+    start_mbps: Annotated[float, Range(ge=0.01, le=1000)] = 0.3
+    """Bitrate of the media at the start; libwebrtc's default."""
+    min_mbps: Annotated[float, Range(ge=0.01, le=1000)] = 0.03
+    """Least bitrate."""
+    max_mbps: Annotated[float, Range(ge=0.01, le=1000)] = 2.5
+    """Most bitrate: libwebrtc's for 1280 × 720."""
+
+
+class Workload(Part):
+    """An application that reacts to what arrives; only the simulator runs it."""
+
+    video: Video | None = None
+    """Adaptive video."""
+    page: Page | None = None
+    """A page load."""
+    call: Call | None = None
+    """A video call, with the scheme ``gcc`` or ``udp``."""
+
+
 class Flow(Part):
     """A flow, or ``count`` identical ones."""
 
@@ -167,6 +256,8 @@ class Flow(Part):
     """Send at ``rate_mbps`` in bursts; by default continuously."""
     resume: Resume | None = None
     """What ``cubic-resume`` starts with; other schemes ignore it."""
+    workload: Workload | None = None
+    """The application whose data the flow carries, and whose quality is measured."""
 
 
 class Reroute(Strict):

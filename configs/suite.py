@@ -47,6 +47,16 @@ Metric = Literal[
     "shared_delay_inflation",
     "completion_s",
     "share",
+    "qoe",
+    "startup_s",
+    "rebuffer_s",
+    "bitrate_mbps",
+    "switches",
+    "page_load_s",
+    "freeze_s",
+    "delay_p50_ms",
+    "delay_p95_ms",
+    "delay_p99_ms",
 ]
 Figure = Literal[
     "tradeoff",

@@ -1,5 +1,6 @@
 """References of files in the docs, and the core's structs of a scenario, are those of the schemas."""
 
+import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ PARTS = {
     "arrivals": {"rate_per_s": 1, "mean_bytes": 1},
     "on_off": {"on_s": 1, "off_s": 1},
     "resume": {"cwnd_packets": 1, "rtt_ms": 1},
+    "objects": [{"bytes": 1}],
 }
 """Parts that the example lacks."""
 
@@ -74,7 +76,11 @@ def test_the_core_refuses_a_number_next_to_its_range_in_the_words_of_python(plac
     data = json.loads(json.dumps(EXAMPLE))
     part: Any = data
     for key in place.split(".") if place else ():
-        part = part[int(key)] if isinstance(part, list) else part.setdefault(key, {**PARTS.get(key, {})})
+        part = (
+            part[int(key)]
+            if isinstance(part, list)
+            else part.setdefault(key, copy.deepcopy(PARTS.get(key, {})))
+        )
     part[field] = value
     path = f"{place}.{field}".removeprefix(".")
     assert leosim.broken_rule("Scenario", json.dumps(data)) == (path, rule)

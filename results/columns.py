@@ -12,7 +12,8 @@ BEGIN, END = "<!-- columns of {table} -->", "<!-- end of {table} -->"
 
 def markdown(table: str) -> str:
     """Return one of the run log's tables as a Markdown table."""
-    rows = [f"| `{name}` | {unit or '–'} | {meaning} |" for name, _, unit, meaning in _columns(table)]
+    cells = [(name, unit or "–", meaning.replace("|", r"\|")) for name, _, unit, meaning in _columns(table)]
+    rows = [f"| `{name}` | {unit} | {meaning} |" for name, unit, meaning in cells]
     return "\n".join(["| column | unit | meaning |", "|---|---|---|", *rows])
 
 

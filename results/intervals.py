@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from leogym.results.metrics import METRICS
+from leogym.results.metrics import CALL_METRICS, METRICS
 
 RESAMPLES = 9999
 SUMMARY_COLUMNS = ("suite", "scenario", "scheme", "backend", "metric", "mean", "ci_low", "ci_high", "n")
@@ -131,9 +131,18 @@ def values_by_run(runs: pl.DataFrame) -> pl.DataFrame:
     names = [name for name in METRICS if name in runs.columns]
     identity = ["suite", "scenario", "scheme", "backend", "run_id", "repeat", "seed", "offset_s"]
     # In a scenario with $scheme, the other flows are background traffic.
-    tested = runs.filter(
-        (pl.col("scheme") == pl.col("run_scheme")) | pl.col("run_scheme").str.contains("+", literal=True)
+    under_test = (pl.col("scheme") == pl.col("run_scheme")) | pl.col("run_scheme").str.contains(
+        "+", literal=True
     )
+    tested = runs.filter(under_test)
+    if "workload" in runs.columns:
+        # A call shows what the scheme beside it does to it.
+        calls = runs.filter(~under_test & (pl.col("workload") == "call"))
+        others = [name for name in names if name not in CALL_METRICS]
+        calls = calls.with_columns(
+            pl.col("run_scheme").alias("scheme"), *(pl.lit(None).alias(n) for n in others)
+        )
+        tested = pl.concat([tested, calls], how="vertical_relaxed")
     present = [name for name in identity if name in runs.columns]
     return tested.group_by(present, maintain_order=True).agg(pl.col(names).mean())
 

@@ -71,6 +71,7 @@ def ordered(table: str, columns: Mapping[str, Any]) -> dict[str, Any]:
         raise KeyError(f"{table}: unknown columns: {', '.join(sorted(unknown))}")
     nan = np.full(np.shape(next(iter(columns.values()))), np.nan)
     unmeasured = {"f64": float("nan"), "Vec<f64>": nan, "Option<f64>": None, "Option<u64>": None}
+    unmeasured["Option<String>"] = None
     if missing := [name for name in kinds if name not in columns and kinds[name] not in unmeasured]:
         raise KeyError(f"{table}: missing columns: {', '.join(missing)}")
     return {name: columns[name] if name in columns else unmeasured[kinds[name]] for name in kinds}

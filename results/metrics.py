@@ -168,6 +168,53 @@ METRICS: dict[str, Metric] = {
             "byte. Incomplete transfers are ignored.",
         ),
         Metric(
+            "qoe",
+            "Quality of experience",
+            "Mbit/s",
+            2,
+            "higher",
+            "Video: QoE_lin per chunk (Yin et al., SIGCOMM 2015): the bitrate less its changes, less the "
+            "highest bitrate for each second of startup and rebuffering.",
+        ),
+        Metric("startup_s", "Startup delay", "s", 2, "lower", "Video: time to the first frame."),
+        Metric("rebuffer_s", "Rebuffering", "s", 2, "lower", "Video: how long playback stood still."),
+        Metric(
+            "bitrate_mbps",
+            "Bitrate",
+            "Mbit/s",
+            2,
+            "higher",
+            "Video: mean bitrate of its chunks. Call: of what arrived.",
+        ),
+        Metric("switches", "Switches", "", 1, "lower", "Video: changes of the bitrate."),
+        Metric(
+            "page_load_s",
+            "Page load time",
+            "s",
+            2,
+            "lower",
+            "Time to the arrival of a page's last object. Pages that did not load are ignored.",
+        ),
+        Metric(
+            "freeze_s",
+            "Freezes",
+            "s",
+            2,
+            "lower",
+            "Call, beside the scheme: how long its video froze (W3C's definition).",
+        ),
+        *(
+            Metric(
+                f"delay_p{percentile}_ms",
+                f"Delay of a call, {percentile} %",
+                "ms",
+                1,
+                "lower",
+                f"Call, beside the scheme: one-way delay that {percentile} % of its packets stay below.",
+            )
+            for percentile in (50, 95, 99)
+        ),
+        Metric(
             "share",
             "Share",
             "%",
@@ -193,6 +240,9 @@ ORACLE_SHARE = Metric(
     scale=100.0,
 )
 """A metric of ``summary.csv`` alone, for scenarios that the oracle also ran."""
+
+CALL_METRICS = ("bitrate_mbps", "freeze_s", "delay_p50_ms", "delay_p95_ms", "delay_p99_ms")
+"""Metrics of calls, which count for the scheme that runs beside them."""
 
 SHARED_METRICS = ("utilization", "goodput_ratio", "jain", "shared_delay_inflation")
 """Metrics of a run's flows together, over the window in which all flows run."""
@@ -229,7 +279,7 @@ def flow_rows(
 def shared_window_s(flows: list[dict[str, Any]], last_s: float | None) -> tuple[float, float] | None:
     """Return begin and end of the time in which all flows run (its last ``last_s`` seconds), or None.
 
-    Transfers are ignored if there are other flows.
+    Transfers and flows with a workload are ignored if there are other flows.
     """
     if not flows:
         return None
@@ -352,8 +402,10 @@ def _mean(values: list[float | None]) -> float | None:
 
 
 def _without_end(flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the flows that are not transfers; all of them if all are transfers."""
-    return [flow for flow in flows if flow.get("transfer_bytes") is None] or flows
+    """Return the backlogged flows; all of them if there are none."""
+    return [
+        flow for flow in flows if flow.get("transfer_bytes") is None and flow.get("workload") is None
+    ] or flows
 
 
 def _total_mbps(measurement: Measurement, window_s: Span, flows: set[int], parts: Parts | None) -> float:

@@ -90,3 +90,18 @@ def test_metrics_that_no_run_defines_are_left_out_and_single_runs_have_empty_int
     assert table["metric"].to_list() == ["power"]
     assert table.select("ci_low", "ci_high").rows() == [(None, None)]
     assert table.write_csv().splitlines()[1] == "s,path,cubic,simulator,power,0.5,,,1"
+
+
+def test_a_call_counts_for_the_scheme_beside_it_and_only_with_the_metrics_of_calls():
+    runs = rows(
+        scheme=["cubic", "gcc"],
+        run_id=["r", "r"],
+        repeat=[0, 0],
+        workload=[None, "call"],
+        goodput_mbps=[18.0, 1.0],
+        delay_p95_ms=[None, 70.0],
+    )
+    summary = summarize(runs)
+    assert set(summary["scheme"]) == {"cubic"}
+    means = dict(zip(summary["metric"], summary["mean"], strict=True))
+    assert means == {"goodput_mbps": 18.0, "delay_p95_ms": 70.0}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from leogym.configs import scenario as scenarios
 from leogym.configs.suite import Compare
-from leogym.results.measurement import Measurement, Window, step_mean
+from leogym.results.measurement import COLUMNS, Measurement, Window, step_mean
 from leogym.results.metrics import (
     PAYLOAD_SHARE,
     flow_rows,
@@ -53,7 +53,7 @@ def two_flows(first: float, second: float, down_s: int = 0) -> Measurement:
             **dict.fromkeys(["retransmit_rate", "power"], math.nan),
             **dict.fromkeys(["sent_packets", "delivered_packets", "retransmitted_packets"], 0),
             **dict.fromkeys(["lost_packets", "rtos"], 0),
-            **dict.fromkeys(["transfer_bytes", "completion_s", "fallbacks"]),
+            **{name: None for name, kind in COLUMNS["flows"].items() if kind.startswith("Option")},
         }
         for index, start_s in enumerate([0.0, 4.0])
     ]

@@ -260,6 +260,37 @@ def losses(probability: float, seed: int, packets: int) -> list[int]:
         InputError: the probability is not in [0, 1).
     """
 
+def play_video(
+    video: str, downloads_ns: Sequence[int]
+) -> tuple[list[float], list[float], dict[str, float | None]]:
+    """Play a video whose chunks take the given times from request to arrival.
+
+    Args:
+        video: JSON of a `configs.scenario.Video`.
+        downloads_ns: one time per chunk.
+
+    Returns:
+        Each chunk's bitrate in Mbit/s, the buffer in s after its arrival, and the columns of the run log.
+
+    Raises:
+        InputError: the video is invalid.
+    """
+
+def google_congestion_control(
+    bitrates_bps: Sequence[int], reports: Sequence[tuple[int, int, Sequence[tuple[int, int, int, int]]]]
+) -> list[tuple[float, float, int, int]]:
+    """Run the controller of the scheme ``gcc`` over recorded arrivals.
+
+    Args:
+        bitrates_bps: at the start, least and most.
+        reports: arrival at the sender in ns, RTT in ns, and the packets of each report: number, departure and
+            arrival in ns, bytes.
+
+    Returns:
+        After each report the modified trend and its threshold in ms, -1, 0 or 1 for under-use, normal or
+        over-use, and the target bitrate in bit/s.
+    """
+
 def run(
     scenarios: Sequence[str],
     traces: Mapping[str, PathTrace],

@@ -53,6 +53,25 @@ def test_a_box_has_a_value_for_each_flow_and_repeat(results):
     assert {panel.row for panel in panels[:2]} == {scenario}
 
 
+def test_boxes_of_a_suite_with_workloads_show_what_users_feel_and_a_call_beside_each_scheme():
+    suite = suites.load("qoe")
+    [video, *_, call] = [case.scenario.name for case in suite.cases("cubic")]
+    row = {"suite": "qoe", "run_scheme": "cubic", "qoe": None, "page_load_s": None, "delay_p95_ms": None}
+    rows = [
+        row | {"scenario": video, "scheme": "cubic", "workload": "video", "qoe": 3.5},
+        row | {"scenario": call, "scheme": "gcc", "workload": "call", "delay_p95_ms": 70.0},
+        row | {"scenario": call, "scheme": "cubic", "workload": None},
+    ]
+    config = {"suites": [suite.model_dump(mode="json")], "schemes": {"cubic": {}}, "scenarios": {}}
+    found = Results(Path(), {"config": config}, pl.DataFrame(rows))
+    found.__dict__["schemes"] = ["cubic"]
+    labels = [panel.label for panel in boxes.panels(found, suite)]
+    assert sorted(labels) == [
+        f"{call}: median delay of a call, 95 % of flows: cubic 70",
+        f"{video}: median quality of experience of flows: cubic 3.5",
+    ]
+
+
 def sized(name: str, **changes: Any) -> Results:
     """Return a suite's completion times: a second for each scenario, of one scheme."""
     suite = suites.load(name).model_copy(update=changes)

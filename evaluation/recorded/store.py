@@ -32,7 +32,11 @@ from leogym.evaluation.runs.plan import Run
 from leogym.results.measurement import COLUMNS, Measurement
 from leogym.results.metrics import SHARED_METRICS, flow_rows
 
-TYPES = {"f64": pl.Float64, "Option<f64>": pl.Float64, "u64": pl.Int64, "Option<u64>": pl.Int64}
+TYPES = {
+    **dict.fromkeys(("f64", "Option<f64>"), pl.Float64),
+    **dict.fromkeys(("u64", "Option<u64>"), pl.Int64),
+    "Option<String>": pl.String,
+}
 """Of the run log's columns."""
 SCHEMA: dict[str, Any] = {
     "suite": pl.String,

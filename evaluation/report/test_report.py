@@ -21,7 +21,7 @@ from leogym.evaluation.report.section import Badge, Section
 from leogym.evaluation.report.tables import best_of
 from leogym.results import figure_style
 from leogym.results.intervals import SUMMARY_COLUMNS
-from leogym.results.metrics import METRICS
+from leogym.results.metrics import CALL_METRICS, METRICS
 from tests.support.sample_results import sample_results
 
 pytestmark = pytest.mark.xdist_group("report")  # their report takes seconds to write
@@ -279,7 +279,9 @@ def test_writing_a_report_twice_gives_the_same_bytes(tmp_path):
 def test_summary_csv_reads_plainly_and_has_every_metric_of_both_suites(written):
     table = pl.read_csv(written.parent / "summary.csv")
     assert tuple(table.columns) == (*SUMMARY_COLUMNS, "quick")
-    assert set(table["metric"]) == set(METRICS) - {"completion_s", "share"}  # no flow ends, no schemes mix
+    # No flow ends or has a workload, and no schemes mix.
+    workloads = {"qoe", "startup_s", "rebuffer_s", "switches", "page_load_s", *CALL_METRICS}
+    assert set(table["metric"]) == set(METRICS) - {"completion_s", "share"} - workloads
     assert set(table["n"]) == {2}
     assert (table["ci_low"] <= table["mean"]).all()
     assert (table["mean"] <= table["ci_high"]).all()

@@ -14,7 +14,7 @@ from leogym import kernel_bridge
 from leogym.common import build
 from leogym.common.errors import InputError
 from leogym.common.nearest import suggest_names
-from leogym.configs.scenario import Scenario
+from leogym.configs.scenario import CALL_SCHEME, Scenario
 from leogym.evaluation.entries.process import Program
 from leogym.evaluation.runs import programs
 from leogym.kernel_bridge.host import schemes
@@ -98,8 +98,8 @@ class Simulator:
 
     @staticmethod
     def schemes() -> list[str]:
-        """Return the schemes that run without a policy."""
-        return list(leosim.schemes())
+        """Return the schemes that run without a policy, and that of calls."""
+        return [*leosim.schemes(), CALL_SCHEME]
 
     @staticmethod
     def version() -> str | None:

@@ -156,6 +156,8 @@ def check_flows(scenario: Scenario, schemes: Collection[str], where: str, backen
             raise InputError(f"{where}: flows.{index}.on_off: this backend supports it only for udp")
         if flow.ecn not in (False, "none") and backend != ECN_BACKEND:
             raise InputError(f"{where}: flows.{index}.ecn: this backend uses the host's setting")
+        if flow.workload is not None:
+            raise InputError(f"{where}: flows.{index}.workload: only --backend simulator runs workloads")
         if flow.scheme not in schemes:
             raise InputError(
                 f"{where}: flows.{index}.scheme: {flow.scheme}: not a scheme that this kernel runs "

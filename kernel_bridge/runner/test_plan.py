@@ -67,6 +67,11 @@ def test_the_same_seed_makes_the_same_bursts():
         ([{"route": ["a"], "scheme": "prague"}], {}, r"flows.0.scheme: prague: not .* \(cubic, reno, udp\)"),
         ([{"route": ["a"], "count": 300}], {}, "300 exceed the limit of 256"),
         ([{"route": ["a"], "arrivals": ARRIVALS}], {}, "flows.0.arrivals: .* no random arrivals"),
+        (
+            [{"route": ["a"], "workload": {"video": {}}}],
+            {},
+            "flows.0.workload: only --backend simulator runs workloads",
+        ),
         ([{"route": ["a"], "rate_mbps": 9, "on_off": PAUSES}], {}, "flows.0.on_off: .* only for udp"),
         ([{"route": ["a"], "ecn": True}], {}, "flows.0.ecn: .* the host's setting"),
         ([{"route": ["a"], "ecn": "accurate"}], {}, "flows.0.ecn: .* the host's setting"),

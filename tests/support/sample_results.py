@@ -14,7 +14,7 @@ from leogym.evaluation.recorded.store import Store
 from leogym.evaluation.runs import plan
 from leogym.evaluation.runs.plan import Run, Trace
 from leogym.evaluation.runs.schemes import Contestants
-from leogym.results.measurement import Measurement
+from leogym.results.measurement import COLUMNS, Measurement
 from leogym.results.metrics import PAYLOAD_SHARE
 
 SAMPLE_PATHS = ["sd-ny-isl", "sd-ny-bp", "sea-ny-isl", "sea-ny-bp", "ny-ldn-isl", "sd-sha-isl"]
@@ -85,9 +85,7 @@ def sample_measurement(scenario: Scenario) -> Measurement:
                 "retransmitted_packets": 1,
                 "lost_packets": 1,
                 "rtos": 0,
-                "transfer_bytes": None,
-                "completion_s": None,
-                "fallbacks": None,
+                **{name: None for name, kind in COLUMNS["flows"].items() if kind.startswith("Option")},
             }
         )
     order = np.lexsort(

@@ -22,6 +22,7 @@ mod run_log;
 mod sgp4;
 mod signals;
 mod simulation;
+mod workloads;
 
 create_exception!(leosim, InputError, PyValueError, "Bad input: one line that names source, field and rule.");
 
@@ -60,6 +61,8 @@ fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(link_plan::world, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run_log::run_log_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(workloads::play_video, module)?)?;
+    module.add_function(wrap_pyfunction!(workloads::google_congestion_control, module)?)?;
     module.add_class::<agents::Agents>()?;
     module.add_class::<path_trace::PathTrace>()?;
     module.add_class::<link_plan::LinkPlan>()?;

@@ -24,6 +24,7 @@ pub fn to_dict<'py>(
             Cell::Count(value) => dict.set_item(name, value)?,
             Cell::OptionalFloat(value) => dict.set_item(name, value)?,
             Cell::OptionalCount(value) => dict.set_item(name, value)?,
+            Cell::OptionalText(value) => dict.set_item(name, value)?,
             Cell::Floats(column) => dict.set_item(name, column.into_pyarray(py))?,
             Cell::Counts(column) => dict.set_item(name, column.into_pyarray(py))?,
             Cell::Flags(column) => dict.set_item(name, column.into_pyarray(py))?,

@@ -171,7 +171,7 @@ impl Batch {
                 let flow = &simulation.flows()[flow];
                 match flow.steering {
                     Steering::Outside => !watches,
-                    Steering::Scheme => watches && flow.datagrams.is_none(),
+                    Steering::Scheme => watches && !flow.sends_datagrams(),
                     Steering::Policy(_) => false,
                 }
             })

@@ -1,6 +1,9 @@
 //! A flow: sender, receiver, steering and measurements.
 
 mod foreseen;
+mod load;
+
+pub use load::Load;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -17,7 +20,6 @@ use crate::ecn::Ecn;
 use crate::oracle::Oracle;
 use crate::packet::{Head, Packet};
 use crate::route::Routes;
-use crate::source::Source;
 use crate::telemetry::Headers;
 use crate::windows::Windows;
 
@@ -101,10 +103,8 @@ pub struct Flow {
     rtt_histogram: Histogram<8>,
     pub sender: Sender,
     pub name: String,
-    /// UDP source. If set, the sender stays closed.
-    pub datagrams: Option<Box<Source>>,
-    /// Application that writes at a rate. Without it, the flow is backlogged or a transfer.
-    pub application: Option<Box<Source>>,
+    /// The source of its data. Without it, the flow is backlogged or a transfer.
+    pub load: Option<Box<Load>>,
     /// Send and receive buffers, if limited.
     pub windows: Option<Box<Windows>>,
     /// The handshake until the connection is open.
@@ -143,8 +143,7 @@ impl Flow {
             name,
             sender: Sender::new(scheme, steered),
             receiver: Receiver::new(),
-            datagrams: None,
-            application: None,
+            load: None,
             windows: None,
             ecn: EcnMode::Off,
             codepoint: Codepoint::NotEct,
@@ -172,19 +171,6 @@ impl Flow {
         }
     }
 
-    /// Send datagrams without congestion control.
-    pub fn sending(mut self, datagrams: Source) -> Self {
-        self.sender.close();
-        self.datagrams = Some(Box::new(datagrams));
-        self
-    }
-
-    pub fn writing(mut self, application: Source) -> Self {
-        self.sender = self.sender.with_application();
-        self.application = Some(Box::new(application));
-        self
-    }
-
     /// Limit the flow by its buffers.
     pub fn within(mut self, receive: Option<ReceiveWindow>, send: Option<SendBuffer>) -> Self {
         if send.is_some() {
@@ -200,7 +186,8 @@ impl Flow {
 
     /// Set `plain`, once the flow is configured.
     pub fn settle(&mut self) {
-        self.plain = self.datagrams.is_none()
+        let asks = matches!(self.load.as_deref(), Some(Load::Connection(_)));
+        self.plain = !(asks || self.sends_datagrams())
             && self.windows.is_none()
             && self.headers.is_none()
             && self.oracle.is_none()
@@ -237,21 +224,12 @@ impl Flow {
     pub fn run(&mut self, now: Nanos) {
         self.phase = Phase::Running;
         self.runs_plainly = self.plain;
-        if let Some(source) = self.datagrams.as_mut().or(self.application.as_mut()) {
-            source.start(now);
+        if let Some(load) = &mut self.load {
+            load.start(now);
         }
         self.write(now);
         if let Some(windows) = &mut self.windows {
             windows.open(&mut self.sender, now, self.receiver.edge());
-        }
-    }
-
-    #[inline]
-    pub fn write(&mut self, now: Nanos) {
-        if let Some(application) = &mut self.application {
-            while application.take(now) {
-                self.sender.write(now, 1);
-            }
         }
     }
 
@@ -289,22 +267,25 @@ impl Flow {
     }
 
     pub fn stats(&self) -> SenderStats {
-        match &self.datagrams {
-            Some(datagrams) => SenderStats { sent: datagrams.sent(), ..SenderStats::default() },
+        match self.load.as_ref().and_then(|load| load.datagrams()) {
+            Some([sent, ..]) => SenderStats { sent, ..SenderStats::default() },
             None => self.sender.stats(),
         }
     }
 
     /// Return the packets delivered to the receiving application.
     pub fn delivered(&self) -> u64 {
-        match &self.datagrams {
-            Some(datagrams) => datagrams.received(),
+        match self.load.as_ref().and_then(|load| load.datagrams()) {
+            Some([_, received, _]) => received,
             None => self.receiver.delivered(),
         }
     }
 
     /// Return the bytes delivered to the receiving application.
     pub fn delivered_bytes(&self) -> u64 {
+        if let Some([.., payload]) = self.load.as_ref().and_then(|load| load.datagrams()) {
+            return payload;
+        }
         let bytes = self.delivered() * u64::from(SEGMENT_BYTES);
         // Only the last packet of a transfer is short.
         self.transfer_bytes.map_or(bytes, |all| bytes.min(all))
@@ -351,13 +332,11 @@ impl Flow {
         match self.phase {
             Phase::Waiting => self.start,
             Phase::Running => {
-                let timers = match &self.datagrams {
-                    Some(datagrams) => datagrams.next_packet(),
-                    None => self.sender.next_timer().min(self.receiver.next_timer()),
-                };
-                let application = self.application.as_ref().map_or(NEVER, |source| source.next_packet());
+                // The timers of a sender of datagrams never expire.
+                let timers = self.sender.next_timer().min(self.receiver.next_timer());
+                let load = self.next_of_load();
                 let oracle = self.oracle.as_ref().map_or(NEVER, |oracle| oracle.wakes());
-                timers.min(application).min(oracle).min(self.routes.next_change()).min(self.stop)
+                timers.min(load).min(oracle).min(self.routes.next_change()).min(self.stop)
             }
             Phase::Connecting => {
                 let timer = self.handshake.as_ref().map_or(NEVER, |handshake| handshake.next_timer());
@@ -386,8 +365,7 @@ impl Flow {
     /// Process data that arrives at a flow that is not plain.
     #[inline(never)]
     pub fn take_data(&mut self, packet: &Head, now: Nanos) -> Option<AckToSend> {
-        if let Some(datagrams) = &mut self.datagrams {
-            datagrams.on_received();
+        if self.load.as_mut().is_some_and(|load| load.take_datagram(packet, now)) {
             return None;
         }
         if self.ecn == EcnMode::Accurate {

@@ -3,6 +3,7 @@
 //! The output depends only on the scenario and its seed, not on the number of threads.
 
 mod batch;
+mod client;
 mod constellation;
 mod control_loop;
 mod ecn;
@@ -30,7 +31,7 @@ pub use batch::{Batch, BatchSettings, PATH_FIELDS, View};
 pub use constellation::{GroundLink, Moments, PairSummary, PathState, Snapshot, TrafficCount};
 pub use interrupted::Unbuilt;
 pub use many::run_many;
-pub use network::{LinkPlan, PolicySet, TraceSet, missing_announcements, plan_links};
+pub use network::{LinkPlan, PolicySet, TraceSet, missing_announcements, plan_links, player};
 pub use run_log::{Cell, Column, FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog, TABLES};
 pub use scenario::{
     AGENT_SCHEME, ArrivalsSpec, Broken, ConstellationSpec, EcnEndsSpec, EcnSpec, EcnSupport, EventSpec,
@@ -40,7 +41,9 @@ pub use scenario::{
 pub use simulation::Simulation;
 
 pub use leo_cc::{Announcement, BaseRttSteps, NAMES as SCHEMES, TABLE as SCHEME_TABLE};
+pub use leo_workload::{Gcc, Player};
+
 pub use leo_link::{Interrupted, Nanos, RUN_ON, Stop};
 pub use oracle::{ORACLE_ABOUT, ORACLE_SCHEME};
-pub use scenario::{UDP_ABOUT, UDP_SCHEME};
+pub use scenario::{GCC_SCHEME, UDP_ABOUT, UDP_SCHEME};
 pub use world::world;

@@ -3,8 +3,10 @@
 mod announcements;
 mod arrivals;
 pub mod queue;
+mod workloads;
 
 pub use announcements::missing as missing_announcements;
+pub use workloads::{connections, player};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +20,8 @@ use leo_transport::{ReceiveWindow, SendBuffer};
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::flow::{Flow, Steering};
+use crate::client::Client;
+use crate::flow::{Flow, Load, Steering};
 use crate::interrupted::Unbuilt;
 use crate::oracle::{ORACLE_SCHEME, Oracle};
 use crate::packet::Packet;
@@ -26,7 +29,7 @@ use crate::path::Paths;
 use crate::route::{Route, Routes};
 use crate::scenario::{
     AGENT_SCHEME, Distribution, FlowDirection, FlowSpec, LinkSpec, OutageEffect, Scenario, ScenarioError,
-    UDP_SCHEME, nanos,
+    UDP_SCHEME, nanos, sends_datagrams,
 };
 use crate::source::{OnOff, Source};
 use crate::telemetry::{Headers, Port, Size};
@@ -45,6 +48,7 @@ pub struct Network {
     /// Names and indices of logged links: the scenario's, then reverse directions with a `reverse` entry.
     pub logged_links: Vec<(String, usize)>,
     pub flows: Vec<Flow>,
+    pub clients: Vec<Client>,
     pub paths: Paths,
     /// Ports of the scenario's links and reverse directions; empty if no scheme needs telemetry.
     pub ports: Vec<Port>,
@@ -141,18 +145,20 @@ pub fn build(
         logged_links.push((format!("{name}.reverse"), links.len()));
         links.push(queue::install(link, &reverse.queue, queue_seed(scenario.seed, links.len())));
     }
-    let (mut flows, mut paths) = (Vec::new(), Paths::default());
+    let (mut flows, mut clients, mut paths) = (Vec::new(), Vec::new(), Paths::default());
     for (index, spec) in scenario.flows.iter().enumerate() {
         for _ in 0..spec.count {
             let seed = seeds.next_u64();
             let access = access(spec, &mut links);
-            for life in lives(scenario, spec, seed) {
+            for (life, load) in
+                workloads::loaded(lives(scenario, spec, seed), spec, flows.len(), &mut clients)
+            {
                 go_on(stop)?;
                 let driver = driver(scenario, index, traces, policies, life.seed)?;
                 let asks = driver.0.header().is_some();
-                let mut flow = flow(scenario, index, (&names, &mut paths), driver, access, &life);
+                let mut flow = flow(scenario, index, (&names, &mut paths), driver, access, (&life, load));
                 flow.use_ecn(spec.ecn.negotiated(flow.sender.scheme().is_scalable()));
-                if scenario.handshake && flow.datagrams.is_none() {
+                if scenario.handshake && !flow.sends_datagrams() {
                     flow.handshake = Some(Box::default());
                 }
                 if spec.scheme == ORACLE_SCHEME {
@@ -179,7 +185,7 @@ pub fn build(
     let links: Vec<_> = (0..).zip(links).map(observe).collect();
     let steadily = |link: u32| links[link as usize].delays_steadily();
     paths.shorten(|link| links[link as usize].only_delays(), steadily);
-    Ok(Network { links, logged_links, flows, paths, ports })
+    Ok(Network { links, logged_links, flows, clients, paths, ports })
 }
 
 pub fn go_on(stop: Stop<'_>) -> Result<(), Interrupted> {
@@ -268,7 +274,7 @@ pub fn driver(
     if spec.scheme == ORACLE_SCHEME {
         return Ok((Scheme::external(Oracle::scheme()), Steering::Scheme));
     }
-    if spec.scheme == UDP_SCHEME {
+    if sends_datagrams(&spec.scheme) {
         // A UDP flow's sender never sends; its scheme is a placeholder.
         return Ok((Scheme::external(External::new()), Steering::Scheme));
     }
@@ -294,39 +300,40 @@ fn flow(
     (names, paths): (&[String], &mut Paths),
     (scheme, steering): (Scheme, Steering),
     access: Option<[u32; 2]>,
-    life: &Life,
+    (life, load): (&Life, Option<Load>),
 ) -> Flow {
     let spec = &scenario.flows[index];
     let later = scenario.events.iter().filter(|event| event.reroute.flows.contains(&index));
     let mut route = |from, links| route(from, (links, spec.direction), (names, paths), access);
     let first = route(0, &spec.route);
     let later = later.map(|event| route(nanos(event.at_s, NANOS_PER_S), &event.reroute.route)).collect();
-    flow_over(scenario, index, Routes::new(first, later), (scheme, steering), life)
+    flow_over(scenario, index, Routes::new(first, later), (scheme, steering), life, load)
 }
 
-/// Return a flow over `routes`.
+/// Return a flow over `routes`, with the load of its workload if it has one.
 pub fn flow_over(
     scenario: &Scenario,
     index: usize,
     routes: Routes,
     (scheme, steering): (Scheme, Steering),
     life: &Life,
+    load: Option<Load>,
 ) -> Flow {
     let spec = &scenario.flows[index];
     let extra_delay = nanos(spec.extra_delay_ms, NANOS_PER_MS);
     let flow = Flow::new(spec.scheme.clone(), scheme, steering, routes, extra_delay, life.start, life.stop);
-    match (spec.rate_mbps, life.transfer_bytes) {
-        (Some(rate), _) => {
-            let source = Source::new((rate * 1e6).round() as u64, on_off(spec), life.seed);
-            if spec.scheme == UDP_SCHEME {
-                flow.sending(source)
-            } else {
-                within_buffers(flow.writing(source), spec)
-            }
-        }
-        (None, Some(bytes)) => within_buffers(flow.transferring(bytes), spec),
-        (None, None) => within_buffers(flow, spec),
-    }
+    let load = load.or_else(|| {
+        let rate_bps = (spec.rate_mbps? * 1e6).round() as u64;
+        let source = Source::new(rate_bps, on_off(spec), life.seed);
+        let udp = spec.scheme == UDP_SCHEME;
+        Some(if udp { Load::Datagrams(source) } else { Load::Application(source) })
+    });
+    let flow = match (load, life.transfer_bytes) {
+        (Some(load), _) => flow.loaded(load),
+        (None, Some(bytes)) => flow.transferring(bytes),
+        (None, None) => flow,
+    };
+    within_buffers(flow, spec)
 }
 
 /// Return the oracle of `flow`, which knows what `links` will carry.

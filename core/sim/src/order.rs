@@ -49,7 +49,7 @@ impl Order {
                 assert!(packet.seq >= last.cumulative, "{packet:?} overtook one of {}", last.cumulative);
                 last.cumulative = packet.seq;
             }
-            Kind::Syn | Kind::SynAck => {}
+            Kind::Syn | Kind::SynAck | Kind::Request | Kind::Report => {}
         }
     }
 }

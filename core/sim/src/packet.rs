@@ -16,6 +16,10 @@ pub enum Kind {
     Ack = 1,
     Syn = 2,
     SynAck = 3,
+    /// A client's request to its server.
+    Request = 5,
+    /// A call's report of arrivals.
+    Report = 7,
 }
 
 impl Kind {
@@ -44,7 +48,7 @@ pub struct Options {
 pub struct Special(u8);
 
 impl Special {
-    const HANDSHAKE: u8 = 1;
+    const OTHER_KIND: u8 = 1;
     const OPTIONS: u8 = 2;
     const GOES_ON: u8 = 4;
 
@@ -102,7 +106,7 @@ impl Head {
             hop: 0,
             kind,
             ecn: Ecn::default(),
-            special: Special(if matches!(kind, Kind::Data | Kind::Ack) { 0 } else { Special::HANDSHAKE }),
+            special: Special(if matches!(kind, Kind::Data | Kind::Ack) { 0 } else { Special::OTHER_KIND }),
             sent_ms_low: 0,
             seq: 0,
             timestamp: 0,

@@ -1,11 +1,13 @@
 //! The run log: a summary per flow and link, and time series in long form.
 
 mod columns;
+mod experience;
 
 use leo_cc::CongestionControl;
 use leo_link::{Link, LinkStats, NEVER, Nanos};
 use leo_transport::{PACKET_BYTES, SEGMENT_BYTES, SenderStats};
 
+use crate::client::Client;
 use crate::flow::{Flow, Phase, RttLog};
 use crate::packet::Packet;
 use crate::path::Paths;
@@ -48,6 +50,20 @@ table! {
             "flow completion time of a transfer: from its start, including a handshake, to the acknowledgement of its last byte; none if it does not complete";
         fallbacks: Option<u64>, "",
             "how often a policy gave the flow to its fallback: outside its known ranges, or without a valid action; none for a scheme or a policy that has no fallback";
+        workload: Option<String>, "", "`video`, `page` or `call`; none for other flows. A page's values are in the row of its first connection";
+        startup_s: Option<f64>, "s", "video: from the flow's start to the first frame; none if no chunk arrives";
+        rebuffer_s: Option<f64>, "s", "video: total time for which playback stood still after it had begun";
+        rebuffers: Option<u64>, "", "video: how often it stood still";
+        bitrate_mbps: Option<f64>, "Mbit/s", "video: mean bitrate of the chunks that arrived; call: of the media that arrived";
+        switches: Option<u64>, "", "video: changes of the bitrate from chunk to chunk";
+        qoe: Option<f64>, "Mbit/s",
+            "video: QoE_lin per chunk (Yin et al., SIGCOMM 2015, eq. 5): (Σ R − Σ |ΔR| − μ (rebuffer_s + startup_s)) / chunks, with bitrates R in Mbit/s and μ the highest one";
+        page_load_s: Option<f64>, "s", "page: from the flow's start, including a handshake, to the arrival of the last object; none if it does not load";
+        freezes: Option<u64>, "", "call: frames that stay for max(3 δ, δ + 150 ms) or more, with δ the mean of the last 30 (W3C, WebRTC's Statistics API)";
+        freeze_s: Option<f64>, "s", "call: total duration of these frames";
+        delay_p50_ms: Option<f64>, "ms", "call: median one-way delay of its packets, from a histogram with a relative error below 0.4 %";
+        delay_p95_ms: Option<f64>, "ms", "call: 95th percentile of the same delays";
+        delay_p99_ms: Option<f64>, "ms", "call: 99th percentile of the same delays";
     }
 }
 
@@ -200,7 +216,7 @@ impl Recorder {
     pub fn finish(
         &self,
         now: Nanos,
-        (flows, paths): (&[Flow], &Paths),
+        (flows, clients, paths): (&[Flow], &[Client], &Paths),
         links: &mut [Link<Packet>],
         logged: &[(String, usize)],
     ) -> RunLog {
@@ -223,7 +239,9 @@ impl Recorder {
             links: logged.iter().map(summary).collect(),
             flows: (0..)
                 .zip(flows)
-                .map(|(index, flow)| summarise(index, flow, (links, paths), now))
+                .map(|(index, flow)| {
+                    experience::added(summarise(index, flow, (links, paths), now), flow, clients, now)
+                })
                 .collect(),
             flow_series: self.flow_series.clone(),
             link_series: self.link_series.clone(),
@@ -299,9 +317,10 @@ fn mbps(bytes: u64, seconds: f64) -> f64 {
 }
 
 fn summarise(index: u64, flow: &Flow, (links, paths): (&[Link<Packet>], &Paths), now: Nanos) -> FlowSummary {
-    // A flow that has not started has a duration of 0.
-    let stop = flow.stop.min(now).max(flow.start);
-    let seconds = (stop - flow.start) as f64 * NS;
+    // A flow that has not started has a duration of 0. A connection that no client has opened has no start.
+    let start = if flow.start == NEVER { flow.stop.min(now) } else { flow.start };
+    let stop = flow.stop.min(now).max(start);
+    let seconds = (stop - start) as f64 * NS;
     let stats = flow.stats();
     // Bottleneck capacity over the flow's lifetime.
     let over = |(route, from, to): (&Route, Nanos, Nanos)| {
@@ -309,8 +328,8 @@ fn summarise(index: u64, flow: &Flow, (links, paths): (&[Link<Packet>], &Paths),
         carried.fold(f64::INFINITY, f64::min)
     };
     let bits = match paths.forwarding() {
-        Some(forwarding) => forwarding.pairs[flow.routes.path() as usize].capacity_bits(flow.start, stop),
-        None => flow.routes.over(flow.start, stop).map(over).sum(),
+        Some(forwarding) => forwarding.pairs[flow.routes.path() as usize].capacity_bits(start, stop),
+        None => flow.routes.over(start, stop).map(over).sum(),
     };
     let capacity_mbps = bits * 1e-6 / seconds;
     let goodput_mbps = mbps(flow.delivered_bytes(), seconds);
@@ -324,7 +343,7 @@ fn summarise(index: u64, flow: &Flow, (links, paths): (&[Link<Packet>], &Paths),
     FlowSummary {
         flow: index,
         scheme: flow.name.clone(),
-        start_s: flow.start as f64 * NS,
+        start_s: start as f64 * NS,
         stop_s: stop as f64 * NS,
         goodput_mbps,
         capacity_mbps,
@@ -342,7 +361,11 @@ fn summarise(index: u64, flow: &Flow, (links, paths): (&[Link<Packet>], &Paths),
         lost_packets: stats.lost,
         rtos: stats.timeouts,
         transfer_bytes: flow.transfer_bytes,
-        completion_s: flow.completed.map(|at| (at - flow.start) as f64 * NS),
+        completion_s: flow
+            .completed
+            .filter(|_| flow.transfer_bytes.is_some())
+            .map(|at| (at - start) as f64 * NS),
         fallbacks: flow.agent.as_ref().and_then(|agent| agent.state.fallbacks()),
+        ..FlowSummary::default()
     }
 }

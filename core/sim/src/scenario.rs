@@ -15,7 +15,7 @@ pub use fields::*;
 pub use part::Broken;
 
 use crate::Nanos;
-use part::Part;
+pub(crate) use part::{Part, parse};
 
 /// Scheme name of flows that the caller steers.
 pub const AGENT_SCHEME: &str = "agent";
@@ -45,6 +45,14 @@ impl ScenarioError {
             rule: one_line(rule.into()),
         }
     }
+}
+
+/// Scheme name of calls under Google congestion control.
+pub const GCC_SCHEME: &str = "gcc";
+
+/// Whether flows of the scheme send UDP.
+pub(crate) fn sends_datagrams(scheme: &str) -> bool {
+    [UDP_SCHEME, GCC_SCHEME].contains(&scheme)
 }
 
 impl Scenario {

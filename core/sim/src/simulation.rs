@@ -1,5 +1,6 @@
 //! The event loop: packets, acknowledgements and timers in order of time.
 
+mod clients;
 mod connecting;
 mod forwarding;
 mod oracles;
@@ -9,10 +10,11 @@ mod sending;
 use leo_link::{Interrupted, Link, NEVER, Nanos, STRIDE, Stop};
 use leo_transport::{ACK_BYTES, AckToSend, SackBlocks};
 
+use crate::client::Client;
 use crate::constellation::{self, Course, LinkMaker};
 use crate::control_loop;
 use crate::events::{EventQueue, Source};
-use crate::flow::{Flow, Phase};
+use crate::flow::{Flow, Load, Phase};
 use crate::interrupted::Unbuilt;
 use crate::network::{self, Network, PolicySet, TraceSet};
 use crate::packet::{Arrival, Head, Kind, Packet};
@@ -33,6 +35,8 @@ pub struct Simulation {
     /// Names and indices of the links in the run log.
     pub(crate) logged_links: Vec<(String, usize)>,
     pub(crate) flows: Vec<Flow>,
+    /// Clients of the flows that carry their requests.
+    pub(crate) clients: Vec<Client>,
     /// Indices of flows that policies steer.
     steered: Box<[usize]>,
     pub(crate) paths: Paths,
@@ -94,7 +98,7 @@ impl Simulation {
 
     fn over(network: Network, end: Nanos, interval: Nanos, series_interval: Nanos) -> Self {
         assert!(interval > 0, "the interval must be positive");
-        let Network { links, logged_links, mut flows, paths, ports } = network;
+        let Network { links, logged_links, mut flows, clients, paths, ports } = network;
         let steered = control_loop::attach_policies(&mut flows);
         let mut events = EventQueue::new(links.len(), flows.len());
         for (index, flow) in flows.iter().enumerate() {
@@ -107,6 +111,7 @@ impl Simulation {
             links,
             logged_links,
             flows,
+            clients,
             steered,
             paths,
             link_maker: None,
@@ -181,7 +186,8 @@ impl Simulation {
     /// Return the run log so far, with the series' rows that [`Self::take_series`] has not removed.
     #[must_use]
     pub fn run_log(&mut self) -> RunLog {
-        self.recorder.finish(self.now, (&self.flows, &self.paths), &mut self.links, &self.logged_links)
+        let flows = (&self.flows[..], &self.clients[..], &self.paths);
+        self.recorder.finish(self.now, flows, &mut self.links, &self.logged_links)
     }
 
     /// Run all events up to and including `until`.
@@ -290,6 +296,7 @@ impl Simulation {
     fn shake_hands_at(&mut self, phase: Phase, packet: &Head) {
         match (phase, packet.kind) {
             (Phase::Running, Kind::Syn) => self.answer_syn(packet),
+            (Phase::Running, Kind::Request | Kind::Report) => self.serve(packet),
             (Phase::Connecting, _) => self.shake_hands(packet),
             _ => {}
         }
@@ -341,7 +348,11 @@ impl Simulation {
             flow.receiver.on_push();
         }
         let ack = flow.take_data(packet, self.now);
+        let has_client = matches!(flow.load.as_deref(), Some(Load::Connection(_)));
         self.answer(index, ack, packet.propagation);
+        if has_client {
+            self.hear_client(index);
+        }
     }
 
     /// Send the ACK that a packet of flow `index` causes, if any; `propagation` is the packet's.
@@ -431,7 +442,8 @@ impl Simulation {
         }
     }
 
-    /// Run a flow's event: start, reroute, stop or timer.
+    /// Run a flow's event: start, reroute, stop or timer. Apart from the loop over events, which keeps its registers.
+    #[inline(never)]
     fn run_flow(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         if flow.routes.next_change() <= self.now {
@@ -445,7 +457,7 @@ impl Simulation {
                     flow.phase = Phase::Connecting;
                     self.connect(index);
                 } else {
-                    if flow.datagrams.is_none() {
+                    if !flow.sends_datagrams() {
                         // The connection exists: it has measured its path.
                         let rtt = self.rtt_of_path(index);
                         self.flows[index].sender.expect_rtt(rtt);
@@ -466,9 +478,10 @@ impl Simulation {
                     let propagation = flow.delayed_propagation;
                     self.send_waiting_ack(index, &ack, propagation);
                 }
-                let flow = &mut self.flows[index];
-                flow.write(self.now);
-                flow.sender.on_timer(self.now);
+                if self.flows[index].load.is_some() {
+                    self.run_load(index);
+                }
+                self.flows[index].sender.on_timer(self.now);
                 self.send_allowed(index);
             }
             Phase::Connecting => self.connect(index),

@@ -69,9 +69,9 @@ pub fn build(
                 let path = spec.flow_paths.get(index).copied().flatten().unwrap_or(hash) % spec.paths;
                 let routes = Routes::in_network(pair_of_flow[index] * spec.paths + path);
                 let asks_now = driver.0.header().is_some();
-                let mut flow = flow_over(&scenario, index, routes, driver, &life);
+                let mut flow = flow_over(&scenario, index, routes, driver, &life, None);
                 flow.use_ecn(flow_spec.ecn.negotiated(flow.sender.scheme().is_scalable()));
-                if scenario.handshake && flow.datagrams.is_none() {
+                if scenario.handshake && !flow.sends_datagrams() {
                     flow.handshake = Some(Box::default());
                 }
                 if asks_now {
@@ -101,5 +101,5 @@ pub fn build(
     let maker = LinkMaker::new(spec, asks, &mut forwarding, &mut links, &mut logged_links);
     let ports = if asks { vec![Port::new(flows.len()); links.len()] } else { Vec::new() };
     let paths = Paths::forwarded(forwarding);
-    Ok((Network { links, logged_links, flows, paths, ports }, maker))
+    Ok((Network { links, logged_links, flows, clients: Vec::new(), paths, ports }, maker))
 }

@@ -22,6 +22,7 @@ pub enum Cell {
     Count(u64),
     OptionalFloat(Option<f64>),
     OptionalCount(Option<u64>),
+    OptionalText(Option<String>),
     Floats(Vec<f64>),
     Counts(Vec<u32>),
     Flags(Vec<bool>),
@@ -39,6 +40,7 @@ macro_rules! cells {
 
 cells! {
     String => Text, f64 => Float, u64 => Count, Option<f64> => OptionalFloat, Option<u64> => OptionalCount,
+    Option<String> => OptionalText,
     Vec<f64> => Floats, Vec<u32> => Counts, Vec<bool> => Flags,
 }
 

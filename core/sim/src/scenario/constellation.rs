@@ -161,6 +161,7 @@ impl ConstellationSpec {
         check("stop_s", flow.stop_s.is_none_or(|stop| stop > flow.start_s), "must be after start_s")?;
         let knows_path = flow.scheme == ORACLE_SCHEME || leo_cc::announced_to(&flow.scheme).is_some();
         check("scheme", !knows_path, "a network announces no handovers to schemes, and has no oracle")?;
+        check("workload", flow.workload.is_none(), "a network has no workloads")?;
         check("extra_delay_ms", flow.extra_delay_ms == 0.0, "the stations' places set the delays")
     }
 }

@@ -23,6 +23,12 @@ pub enum Distribution { Constant, #[default] Exponential }
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)] #[serde(rename_all = "snake_case")]
 pub enum SizeDistribution { Constant, #[default] Exponential, Pareto }
 
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)] #[serde(rename_all = "snake_case")]
+pub enum AdaptationRule { #[default] Bba, Bola, Rate, Mpc, RobustMpc }
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)] #[serde(rename_all = "snake_case")]
+pub enum HttpVersion { #[default] Http1, Http2 }
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)] #[serde(rename_all = "snake_case")]
 pub enum EcnSupport { None, Classic, Accurate }
 
@@ -178,6 +184,7 @@ pub struct FlowSpec {
     pub rate_mbps: Option<f64>,
     pub on_off: Option<OnOffSpec>,
     pub resume: Option<ResumeSpec>,
+    pub workload: Option<WorkloadSpec>,
 }
 impl FlowSpec {
     fn default_count() -> u32 { 1 }
@@ -195,6 +202,7 @@ impl Part for FlowSpec { fn validate(&self) -> Result<(), Broken> {
     check("rate_mbps", self.rate_mbps.is_none_or(|n| n > 0.001 && n < 1_000_000.0), "must be a number above 0.001 and below 1,000,000")?;
     self.on_off.iter().try_for_each(|part| within("on_off", part.validate()))?;
     self.resume.iter().try_for_each(|part| within("resume", part.validate()))?;
+    self.workload.iter().try_for_each(|part| within("workload", part.validate()))?;
     self.rules()
 }}
 
@@ -244,6 +252,89 @@ impl Part for ResumeSpec { fn validate(&self) -> Result<(), Broken> {
     Ok(())
 }}
 
+#[derive(Clone, Debug, PartialEq, Deserialize, Default)] #[serde(deny_unknown_fields)]
+pub struct WorkloadSpec {
+    pub video: Option<VideoSpec>,
+    pub page: Option<PageSpec>,
+    pub call: Option<CallSpec>,
+}
+impl Part for WorkloadSpec { fn validate(&self) -> Result<(), Broken> {
+    self.video.iter().try_for_each(|part| within("video", part.validate()))?;
+    self.page.iter().try_for_each(|part| within("page", part.validate()))?;
+    self.call.iter().try_for_each(|part| within("call", part.validate()))?;
+    self.rules()
+}}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, Default)] #[serde(deny_unknown_fields)]
+pub struct VideoSpec {
+    #[serde(default)] pub adaptation: AdaptationRule,
+    pub bitrates_kbps: Option<Vec<f64>>,
+    #[serde(default = "VideoSpec::default_chunk_s")] pub chunk_s: f64,
+    #[serde(default = "VideoSpec::default_buffer_s")] pub buffer_s: f64,
+    #[serde(default = "VideoSpec::default_reservoir_s")] pub reservoir_s: f64,
+    #[serde(default = "VideoSpec::default_cushion_s")] pub cushion_s: f64,
+}
+impl VideoSpec {
+    fn default_chunk_s() -> f64 { 4.0 }
+    fn default_buffer_s() -> f64 { 30.0 }
+    fn default_reservoir_s() -> f64 { 5.0 }
+    fn default_cushion_s() -> f64 { 10.0 }
+}
+impl Part for VideoSpec { fn validate(&self) -> Result<(), Broken> {
+    check("chunk_s", (0.1..=60.0).contains(&self.chunk_s), "must be a number from 0.1 to 60")?;
+    check("buffer_s", (0.1..=3_600.0).contains(&self.buffer_s), "must be a number from 0.1 to 3,600")?;
+    check("reservoir_s", (0.0..=3_600.0).contains(&self.reservoir_s), "must be a number from 0 to 3,600")?;
+    check("cushion_s", (0.1..=3_600.0).contains(&self.cushion_s), "must be a number from 0.1 to 3,600")?;
+    self.rules()
+}}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, Default)] #[serde(deny_unknown_fields)]
+pub struct PageSpec {
+    #[serde(default)] pub http: HttpVersion,
+    pub graph: Option<String>,
+    #[serde(default)] pub objects: Vec<PageObjectSpec>,
+}
+impl Part for PageSpec { fn validate(&self) -> Result<(), Broken> {
+    check("objects", self.objects.len() <= 10_000, "its length must be at most 10,000")?;
+    self.objects.iter().enumerate().try_for_each(|(key, part)| within(&format!("objects.{key}"), part.validate()))?;
+    self.rules()
+}}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)] #[serde(deny_unknown_fields)]
+pub struct PageObjectSpec {
+    pub bytes: u32,
+    #[serde(default)] pub after: Vec<usize>,
+    #[serde(default)] pub client_ms: f64,
+    #[serde(default)] pub server_ms: f64,
+}
+impl Part for PageObjectSpec { fn validate(&self) -> Result<(), Broken> {
+    check("bytes", (1..=1_000_000_000).contains(&self.bytes), "must be a whole number from 1 to 1,000,000,000")?;
+    check("client_ms", (0.0..=1_000_000.0).contains(&self.client_ms), "must be a number from 0 to 1,000,000")?;
+    check("server_ms", (0.0..=1_000_000.0).contains(&self.server_ms), "must be a number from 0 to 1,000,000")?;
+    Ok(())
+}}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, Copy, Default)] #[serde(deny_unknown_fields)]
+pub struct CallSpec {
+    #[serde(default = "CallSpec::default_frames_per_s")] pub frames_per_s: u32,
+    #[serde(default = "CallSpec::default_start_mbps")] pub start_mbps: f64,
+    #[serde(default = "CallSpec::default_min_mbps")] pub min_mbps: f64,
+    #[serde(default = "CallSpec::default_max_mbps")] pub max_mbps: f64,
+}
+impl CallSpec {
+    fn default_frames_per_s() -> u32 { 30 }
+    fn default_start_mbps() -> f64 { 0.3 }
+    fn default_min_mbps() -> f64 { 0.03 }
+    fn default_max_mbps() -> f64 { 2.5 }
+}
+impl Part for CallSpec { fn validate(&self) -> Result<(), Broken> {
+    check("frames_per_s", (1..=240).contains(&self.frames_per_s), "must be a whole number from 1 to 240")?;
+    check("start_mbps", (0.01..=1_000.0).contains(&self.start_mbps), "must be a number from 0.01 to 1,000")?;
+    check("min_mbps", (0.01..=1_000.0).contains(&self.min_mbps), "must be a number from 0.01 to 1,000")?;
+    check("max_mbps", (0.01..=1_000.0).contains(&self.max_mbps), "must be a number from 0.01 to 1,000")?;
+    self.rules()
+}}
+
 #[derive(Clone, Debug, PartialEq, Deserialize)] #[serde(deny_unknown_fields)]
 pub struct EventSpec {
     pub at_s: f64,
@@ -274,6 +365,10 @@ pub fn check_part(part: &str, json: &str) -> Result<(), Broken> {
         "Queue" => read::<QueueSpec>(json),
         "Flow" => read::<FlowSpec>(json),
         "Arrivals" => read::<ArrivalsSpec>(json),
+        "Workload" => read::<WorkloadSpec>(json),
+        "Video" => read::<VideoSpec>(json),
+        "Page" => read::<PageSpec>(json),
+        "Call" => read::<CallSpec>(json),
         _ => Err(Broken::new("", format!("{part} has no rules"))),
     }
 }

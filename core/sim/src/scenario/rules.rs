@@ -1,14 +1,17 @@
 //! Rules between the fields of a scenario's parts.
 
 use super::fields::{
-    ArrivalsSpec, FlowDirection, FlowSpec, LinkSpec, MOST_FLOWS, OutageEffect, QueueSpec, Scenario,
-    SizeDistribution,
+    ArrivalsSpec, CallSpec, FlowDirection, FlowSpec, LinkSpec, MOST_FLOWS, OutageEffect, PageSpec, QueueSpec,
+    Scenario, SizeDistribution, VideoSpec, WorkloadSpec,
 };
 use super::part::{Broken, check};
-use super::{AGENT_SCHEME, EcnSpec, UDP_SCHEME};
+use super::{AGENT_SCHEME, EcnSpec, GCC_SCHEME, sends_datagrams};
+use crate::network::connections;
 
 /// Flows of a scenario, with the arrivals that are expected.
 const MOST_ARRIVALS: f64 = 1e6;
+/// Bitrates of a video: model-predictive control tries all sequences of five.
+const MOST_BITRATES: usize = 12;
 
 /// Return the rule of a number of flows, in groups of three digits.
 fn too_many(flows: f64, most: f64) -> String {
@@ -48,6 +51,51 @@ impl LinkSpec {
     }
 }
 
+impl WorkloadSpec {
+    pub(super) fn rules(&self) -> Result<(), Broken> {
+        let given = [self.video.is_some(), self.page.is_some(), self.call.is_some()];
+        let given = given.into_iter().filter(|&given| given).count();
+        check("", given == 1, "give one of video, page and call")
+    }
+}
+
+impl VideoSpec {
+    pub(super) fn rules(&self) -> Result<(), Broken> {
+        let rates = self.bitrates_kbps.as_deref().unwrap_or(&[1.0]);
+        let valid = !rates.is_empty()
+            && rates.len() <= MOST_BITRATES
+            && rates.iter().all(|rate| (1.0..1e7).contains(rate));
+        let rises = rates.windows(2).all(|pair| pair[0] < pair[1]);
+        let rule = "must be 1 to 12 rising numbers from 1 to 10,000,000";
+        check("bitrates_kbps", valid && rises, rule)?;
+        check("buffer_s", self.buffer_s >= self.chunk_s, "must be at least chunk_s")
+    }
+}
+
+impl PageSpec {
+    pub(super) fn rules(&self) -> Result<(), Broken> {
+        check("objects", !self.objects.is_empty(), "there must be at least one")?;
+        for (index, object) in self.objects.iter().enumerate() {
+            let earlier = object.after.iter().all(|&other| other < index);
+            check(&format!("objects.{index}.after"), earlier, "must be indices of earlier objects")?;
+        }
+        let rule = "must wait for each object once";
+        self.objects.iter().enumerate().try_for_each(|(index, object)| {
+            let mut after = object.after.clone();
+            after.sort_unstable();
+            after.dedup();
+            check(&format!("objects.{index}.after"), after.len() == object.after.len(), rule)
+        })
+    }
+}
+
+impl CallSpec {
+    pub(super) fn rules(&self) -> Result<(), Broken> {
+        let rises = self.min_mbps <= self.start_mbps && self.start_mbps <= self.max_mbps;
+        check("start_mbps", rises, "must be from min_mbps to max_mbps")
+    }
+}
+
 impl ArrivalsSpec {
     pub(super) fn rules(&self) -> Result<(), Broken> {
         let pareto = self.distribution == SizeDistribution::Pareto;
@@ -57,10 +105,11 @@ impl ArrivalsSpec {
 
 impl FlowSpec {
     pub(super) fn rules(&self) -> Result<(), Broken> {
-        let (udp, paced) = (self.scheme == UDP_SCHEME, self.rate_mbps.is_some());
+        self.workload_rules()?;
+        let (udp, paced) = (sends_datagrams(&self.scheme), self.rate_mbps.is_some());
         let transfers = self.transfer_bytes.is_some() || self.arrivals.is_some();
         let buffers = [("tcp_rmem", self.tcp_rmem), ("tcp_wmem", self.tcp_wmem)];
-        check("", paced || !udp, "udp needs rate_mbps")?;
+        check("", paced || !udp || self.workload.is_some(), "udp needs rate_mbps")?;
         check("", paced || self.on_off.is_none(), "on_off needs rate_mbps")?;
         let rule = "udp sends until it stops: it has no transfer_bytes or arrivals";
         check("", !(udp && transfers), rule)?;
@@ -84,16 +133,35 @@ impl FlowSpec {
         Ok(())
     }
 
+    fn workload_rules(&self) -> Result<(), Broken> {
+        let Some(workload) = &self.workload else {
+            return check("scheme", self.scheme != GCC_SCHEME, "gcc needs workload.call");
+        };
+        let datagrams = sends_datagrams(&self.scheme);
+        check("scheme", workload.call.is_none() || datagrams, "a call needs the scheme gcc or udp")?;
+        check("scheme", workload.call.is_some() || !datagrams, "a video or page needs TCP, not udp or gcc")?;
+        let rule = "the scheme agent cannot load pages, whose connections come and go";
+        check("scheme", workload.page.is_none() || self.scheme != AGENT_SCHEME, rule)?;
+        let others = [
+            ("rate_mbps", self.rate_mbps.is_some()),
+            ("transfer_bytes", self.transfer_bytes.is_some()),
+            ("arrivals", self.arrivals.is_some()),
+            ("tcp_wmem", self.tcp_wmem.is_some()),
+        ];
+        others.iter().try_for_each(|(name, given)| check(name, !given, "a flow with a workload has none"))
+    }
+
     /// Return how many flows the entry stands for on average, in a scenario of this duration.
     pub(super) fn expected(&self, duration_s: f64) -> f64 {
         let seconds = self.stop_s.unwrap_or(duration_s).min(duration_s) - self.start_s;
-        f64::from(self.count) * self.arrivals.map_or(1.0, |arrivals| arrivals.rate_per_s * seconds)
+        let flows = f64::from(self.count * connections(self));
+        flows * self.arrivals.map_or(1.0, |arrivals| arrivals.rate_per_s * seconds)
     }
 }
 
 impl Scenario {
     pub(super) fn rules(&self) -> Result<(), Broken> {
-        let flows: f64 = self.flows.iter().map(|flow| f64::from(flow.count)).sum();
+        let flows: f64 = self.flows.iter().map(|flow| f64::from(flow.count * connections(flow))).sum();
         check("flows", flows <= MOST_FLOWS as f64, &too_many(flows, MOST_FLOWS as f64))?;
         for (index, flow) in self.flows.iter().enumerate() {
             let at = |field| format!("flows.{index}.{field}");

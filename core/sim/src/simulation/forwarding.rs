@@ -49,11 +49,10 @@ impl Simulation {
         loop {
             let flow = &mut self.flows[index];
             let mut head = head;
-            if let Some(datagrams) = &mut flow.datagrams {
-                if !datagrams.take(self.now) {
-                    return;
-                }
-                head.seq = datagrams.sent();
+            if flow.sends_datagrams() {
+                let datagram = flow.load.as_mut().and_then(|load| load.take(self.now));
+                let Some((seq, bytes)) = datagram else { return };
+                (head.seq, head.bytes) = (seq, bytes as u16);
             } else {
                 let Some(transmit) = flow.sender.transmit(self.now) else { return };
                 head.seq = transmit.seq;

@@ -91,9 +91,9 @@ impl Simulation {
             let packet = Head { ecn, seq, special, timestamp: self.now, sent_ms_low: echo, ..head }.into();
             let _: Offer = link.offer(packet, self.now);
         };
-        if let Some(datagrams) = &mut flow.datagrams {
-            while datagrams.take(self.now) {
-                send(link, datagrams.sent(), PACKET_BYTES, Ecn::default());
+        if flow.sends_datagrams() {
+            while let Some((seq, bytes)) = flow.load.as_mut().and_then(|load| load.take(self.now)) {
+                send(link, seq, bytes, Ecn::default());
             }
         } else {
             while flow.may_send(self.now) {

@@ -35,3 +35,4 @@ mod snapshots;
 mod support;
 mod transfers;
 mod watching;
+mod workloads;
