@@ -1,10 +1,10 @@
 //! Paths between two stations without a common link: the shortest one, then the shortest one over the remaining links, and so on
 //! (Handley, HotNets 2018, section 4).
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::trees::{GROUND, Mesh, NOWHERE, Reach, Tree};
+use super::trees::{Entry, GROUND, Mesh, NOWHERE, Reach, Tree};
 
 /// A path: its first satellite, and the lasers that it crosses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,27 +26,6 @@ pub struct Costs<'a> {
     pub down: &'a [Reach],
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Entry {
-    /// Cost from the sender, and the least that follows.
-    cost: f64,
-    satellite: u32,
-}
-
-impl Eq for Entry {}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.cost.total_cmp(&other.cost).then(self.satellite.cmp(&other.satellite))
-    }
-}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
 /// Memory that searches reuse.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
@@ -56,6 +35,7 @@ pub struct Search {
     used: Vec<u32>,
     searches: u32,
     pairs: u32,
+    /// Entries cost the path from the sender, and the least that follows.
     heap: BinaryHeap<Reverse<Entry>>,
 }
 

@@ -69,10 +69,11 @@ pub struct Scratch {
     heap: BinaryHeap<Reverse<Entry>>,
 }
 
+/// A satellite that a search has yet to expand, by cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Entry {
-    cost: f64,
-    satellite: u32,
+pub struct Entry {
+    pub cost: f64,
+    pub satellite: u32,
 }
 
 impl Eq for Entry {}
