@@ -18,6 +18,7 @@ from leogym.configs.scenario import Scenario
 from leogym.envs.actions import action_space, levels
 from leogym.envs.flow import observation_space
 from leogym.envs.frames import FPS, MODES
+from leogym.envs.networks import NetworkEpisode
 from leogym.envs.options import scenario_option
 from leogym.envs.reports import ReportReader
 from leogym.envs.scenarios import ScenarioLike
@@ -226,7 +227,7 @@ class LeoVecEnv(Viewing, VecEnv):
         """Return the generator of the episodes of simulation ``index``; None before the first reset."""
         return self._rngs[index]
 
-    def scenario(self, index: int) -> Scenario | None:
+    def scenario(self, index: int) -> Scenario | NetworkEpisode | None:
         """Return the scenario of the episode of simulation ``index``; None before the first reset."""
         return self._simulations.scenario(index)
 

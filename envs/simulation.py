@@ -8,6 +8,7 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
+from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
 from leogym.configs.scenario import Scenario
 from leogym.envs import networks
@@ -128,7 +129,8 @@ class Simulations(Viewing, SteppedBatch):
     def _begin(self, index: int, scenario: Scenario | NetworkEpisode) -> None:
         if isinstance(scenario, NetworkEpisode) and self._frames is not None:
             raise InputError(
-                f"{scenario.name}: render_mode: networks have no frames; `leogym network plot` draws a run"
+                f"{scenario.name}: render_mode: networks have no frames; "
+                f"{leogym_command('network', 'plot')} draws a run"
             )
         super()._begin(index, scenario)
         if not self.batch.active[index].any():

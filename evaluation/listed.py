@@ -9,6 +9,7 @@ import leosim
 
 from leogym.configs import names, sampling
 from leogym.configs import suite as suites
+from leogym.configs.scenario import CALL_SCHEME
 from leogym.evaluation.runs.backends import BACKENDS
 from leogym.evaluation.runs.schemes import GROUPS, load_policy, shipped
 
@@ -33,6 +34,7 @@ def lines() -> Iterator[str]:
     yield from ("", "SCHEMES")
     for name, sentence in leosim.schemes().items():
         yield from _entry(name, sentence)
+    yield from _entry(CALL_SCHEME, "Google congestion control (Carlucci et al. 2016), of workload.call.")
     yield from ("", "POLICIES: schemes trained here; how each differs from its publication")
     for name, folder in shipped().items():
         yield from _entry(name, load_policy(folder).origin)

@@ -15,7 +15,7 @@ from leogym.evaluation.runs import execute
 from leogym.evaluation.runs.backends import BACKENDS, backend
 from leogym.evaluation.runs.schemes import GROUPS, shipped
 from leogym.results.intervals import SUMMARY_COLUMNS
-from leogym.results.metrics import METRICS
+from leogym.results.metrics import CALL_METRICS, METRICS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAIR = """
@@ -65,7 +65,9 @@ def test_a_scenario_file_gives_every_output_and_the_reports_path_last(tmp_path, 
     assert (rows["delay_inflation"] >= 1).all()
     summary = pl.read_csv(out / "summary.csv")
     assert tuple(summary.columns) == (*SUMMARY_COLUMNS, "quick")
-    assert set(summary["metric"]) == set(METRICS) - {"completion_s", "share"}  # no flow ends, no schemes mix
+    # No flow ends or has a workload, no schemes mix.
+    workloads = {"qoe", "startup_s", "rebuffer_s", "switches", "page_load_s", *CALL_METRICS}
+    assert set(summary["metric"]) == set(METRICS) - {"completion_s", "share"} - workloads
     assert [len(list((out / "series" / kind).iterdir())) for kind in ("flows", "links")] == [4, 4]
     assert sorted(path.suffix for path in (out / "figures").iterdir()) == [".svg"] * 3
     described = json.loads((out / "run.json").read_text())

@@ -7,8 +7,8 @@ from leogym.evaluation.fidelity import golden, spot
 from leogym.evaluation.fidelity.golden import Golden
 from leogym.kernel_bridge.lab import virtual_run
 
-UNABLE = {"reroute", "leotcp-reroute", "converging-paths"}
-"""Their flows change routes, which nested shells cannot do."""
+UNABLE = {"reroute", "leotcp-reroute", "converging-paths", "qoe"}
+"""Their flows change routes or have a workload, which nested shells cannot do."""
 NO_KERNEL = {"l4s", "l4s-hotspot", "l4s-pair", "l4s-starlink", "leotcp-telemetry"}
 """No stock kernel has their scheme, Prague or LeoTCP."""
 VARIANTS = {

@@ -139,7 +139,7 @@ def _compiled(source: Path, built: Image, log: Path) -> bytes:
         stem = source.stem.replace("-", "_")
         shutil.copy(source, Path(folder, f"{stem}.c"))
         Path(folder, "Makefile").write_text(f"obj-m := {stem}.o\n")
-        command = ["make", "-C", str(headers), f"M={folder}", "RESOLVE_BTFIDS=true", "modules"]
+        command = ["make", "-C", str(headers), f"M={folder}", "PAHOLE=true", "RESOLVE_BTFIDS=true", "modules"]
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"}
         )

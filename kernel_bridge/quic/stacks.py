@@ -32,7 +32,9 @@ class QuicScheme:
 def registered() -> dict[str, QuicScheme]:
     """Return the schemes of all stacks, installed or not, by their names in scenarios."""
     schemes = {}
-    for file in (*sorted(_OURS.glob("*.yaml")), *sorted(_folder().glob("*.yaml"))):
+    # A user without a place for caches has registered none.
+    own = sorted(folder.glob("*.yaml")) if (folder := _folder()) is not None else []
+    for file in (*sorted(_OURS.glob("*.yaml")), *own):
         stack = quic_stack.load(file)
         for scheme in stack.schemes:
             schemes[f"{PREFIX}{stack.name}-{scheme}"] = QuicScheme(stack, scheme)
@@ -53,7 +55,7 @@ def register(file: Path) -> QuicStack:
     if (lack := missing(stack)) is not None:
         raise InputError(f"{file}: {lack}")
     version(stack)
-    folder = _folder()
+    folder = _folder() or home.caches()
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / f"{stack.name}.yaml", file.read_bytes())
     return stack
@@ -112,6 +114,8 @@ def digest() -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 
-def _folder() -> Path:
-    root = os.environ.get("LEOGYM_CACHE")
-    return (Path(root) if root else home.caches()) / "quic"
+def _folder() -> Path | None:
+    """Return the folder of registered stacks; None for a user without a home folder."""
+    if root := os.environ.get("LEOGYM_CACHE"):
+        return Path(root) / "quic"
+    return None if home.folder() is None else home.caches() / "quic"

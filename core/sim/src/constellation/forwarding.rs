@@ -187,10 +187,10 @@ impl Forwarding {
         if node >= self.satellites {
             return None;
         }
-        if self.paths > 1
-            && let Some(next) = self.along(path, back, hop, link)
-        {
-            return Some(self.step(next));
+        if self.paths > 1 {
+            if let Some(next) = self.along(path, back, hop, link) {
+                return Some(self.step(next));
+            }
         }
         let row = self.rows[path as usize][usize::from(back)] as usize;
         Some(self.step(self.table[row * self.satellites as usize + node as usize]))
