@@ -57,7 +57,7 @@ class Member:
         return self._of.generator(self._index)
 
     @property
-    def scenario(self) -> Scenario | None:
+    def scenario(self) -> Scenario | NetworkEpisode | None:
         """The scenario of its episode; None before the first reset."""
         return self._of.scenario(self._index)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leogym.common import lock
 from leogym.common.atomic import write_atomically
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.lab import image, machine
@@ -175,21 +176,23 @@ def _headers(built: Image) -> Path:
         )
     root = _folder() / f"headers-{release}"
     place = root / f"usr/src/linux-headers-{release}"
-    if not (place / "vmlinux").exists():
-        packages = Packages(image.cache() / "apt")
-        needed = packages.dependencies(f"linux-headers-{release}")
-        with tempfile.TemporaryDirectory(dir=_folder(), ignore_cleanup_errors=True) as temporary:
-            names = [
-                f"linux-headers-{release}",
-                *(name for name in needed if name.startswith(("linux-headers", "linux-kbuild"))),
-            ]
-            packages.unpack(names, Path(temporary))
-            for file in Path(temporary).glob("usr/src/*/Makefile"):
-                file.write_text(file.read_text().replace("/usr/src/", f"{root}/usr/src/"))
-            shutil.rmtree(root, ignore_errors=True)
-            Path(temporary).rename(root)
-        # Type information of modules refers to the kernel's.
-        shutil.copy(built.kernel, place / "vmlinux")
+    # apt locks its lists, and fails if another process has them.
+    with lock.held(image.cache() / "apt", wait=True):
+        if not (place / "vmlinux").exists():
+            packages = Packages(image.cache() / "apt")
+            needed = packages.dependencies(f"linux-headers-{release}")
+            with tempfile.TemporaryDirectory(dir=_folder(), ignore_cleanup_errors=True) as temporary:
+                names = [
+                    f"linux-headers-{release}",
+                    *(name for name in needed if name.startswith(("linux-headers", "linux-kbuild"))),
+                ]
+                packages.unpack(names, Path(temporary))
+                for file in Path(temporary).glob("usr/src/*/Makefile"):
+                    file.write_text(file.read_text().replace("/usr/src/", f"{root}/usr/src/"))
+                shutil.rmtree(root, ignore_errors=True)
+                Path(temporary).rename(root)
+            # Type information of modules refers to the kernel's.
+            shutil.copy(built.kernel, place / "vmlinux")
     return place
 
 

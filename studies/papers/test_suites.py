@@ -20,7 +20,7 @@ def test_papers_are_all_shipped_suites_that_a_claim_is_about_or_compares_with():
     others = {name for name in suites.shipped() if name.startswith(("fidelity", "geometry"))}
     # Like geometry, they explain results and have no claim.
     others |= {"static-grid", "static-links", "coexistence", "many-flows", "leo-single-others"}
-    others |= {"geo-loss", "leotcp-telemetry", "transfer"}
+    others |= {"geo-loss", "leotcp-telemetry", "transfer", "qoe", "quic-leo"}
     # Suites of standards, not of papers.
     others |= {name for name in suites.shipped() if name.startswith(("l4s", "startup"))}
     assert "responsiveness-heavy-loss" in papers.of_claims()
