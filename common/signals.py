@@ -19,6 +19,8 @@ from typing import Any
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 GRACE_S = 1.5
 """Time to clean up after the first signal, unless the command asks for more with `on_interrupt`."""
+WRITE_S = 1.0
+"""Time that writing the command's line may take."""
 LINE = "interrupted"
 _STOP = b"\0"
 """Ends the thread; no signal has this number."""
@@ -38,7 +40,7 @@ class _Watch:
     def __init__(self) -> None:
         self.line, self.grace_s = LINE, GRACE_S
         self.number: int | None = None  # the first signal, once its handler ran
-        self._printed = threading.Lock()
+        self._printed, self._printing = False, threading.Lock()
         self._before: dict[int, Any] = {}
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
@@ -72,9 +74,14 @@ class _Watch:
             os.close(self._reader)
 
     def print_line(self, write: Callable[[str], object]) -> None:
-        """Write the command's line, once."""
-        if self._printed.acquire(blocking=False):
-            write(f"{self.line}\n")
+        """Write the command's line, once; wait for another thread that writes it."""
+        if self._printing.acquire(timeout=WRITE_S):
+            try:
+                if not self._printed:
+                    write(f"{self.line}\n")
+                    self._printed = True
+            finally:
+                self._printing.release()
 
     def _interrupt(self, number: int, _: FrameType | None) -> None:
         if self.number is None:

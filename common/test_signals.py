@@ -98,6 +98,33 @@ def test_a_second_signal_ends_a_clean_up_at_once(tmp_path) -> None:
     assert (process.returncode, stderr) == (128 + signal.SIGTERM, "interrupted\n")
 
 
+def test_the_grace_time_may_end_while_the_line_is_written(tmp_path) -> None:
+    body = """
+    def main():
+        signals.on_interrupt(grace_s=0.1)
+        leaving, watch = threading.Event(), signals._active
+        print_line = watch.print_line
+
+        def noticed(write):
+            if threading.current_thread() is not threading.main_thread():
+                leaving.set()
+            print_line(write)
+
+        def late(line):
+            leaving.wait()
+            time.sleep(0.3)  # longer than the process would take to end
+            os.write(2, line.encode())
+
+        watch.print_line, sys.stderr.write = noticed, late
+        ready()
+        forever()
+    """
+    with started(tmp_path, body) as process:
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=GUARD_S)
+    assert (process.returncode, stderr) == (130, "interrupted\n")
+
+
 def test_a_command_with_handlers_of_its_own_ends_by_itself(tmp_path) -> None:
     body = """
     def main():
