@@ -58,6 +58,20 @@ pub struct AtSending {
     pub app_limited: bool,
 }
 
+/// What an ACK adds that does nothing but deliver packets in order, each sent once, while nothing is repaired. Its window may
+/// grow.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// [`Ack::now`].
+    pub now: Nanos,
+    /// [`Ack::delivered`].
+    pub delivered: u32,
+    /// [`Ack::min_rtt`].
+    pub min_rtt: Nanos,
+    /// [`Ack::window_limited`].
+    pub window_limited: bool,
+}
+
 /// One ACK, with the state of the connection after it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {

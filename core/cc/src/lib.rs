@@ -24,7 +24,7 @@ mod telemetry;
 #[cfg(test)]
 mod testing;
 
-pub use ack::{Ack, AtSending, RateSample, Recovery};
+pub use ack::{Ack, AtSending, Progress, RateSample, Recovery};
 pub use context::{Context, Handover, Saved};
 pub use parts::base_rtt_steps::BaseRttSteps;
 pub use scheme::Scheme;
@@ -93,6 +93,7 @@ pub struct Decisions {
     pub paces_single_packets: bool,
     pub paces_short_bursts: bool,
     pub holds_back: bool,
+    pub needs_only_progress: bool,
 }
 
 /// A congestion control scheme.
@@ -109,6 +110,14 @@ pub trait CongestionControl {
     fn on_restart(&mut self, _now: Nanos, _idle: Nanos) {}
     /// An ACK delivered packets or revealed losses.
     fn on_ack(&mut self, ack: &Ack);
+    /// Do what [`on_ack`](Self::on_ack) would do with the whole ACK. Called instead while
+    /// [`needs_only_progress`](Self::needs_only_progress), for almost every ACK.
+    fn on_progress(&mut self, _progress: &Progress) {}
+    /// Whether [`on_progress`](Self::on_progress) suffices for ACKs that only deliver packets. The rest of an ACK costs as much as
+    /// a loss-based scheme itself.
+    fn needs_only_progress(&self) -> bool {
+        false
+    }
     /// A packet is newly declared lost. Called before the [`on_ack`](Self::on_ack) that counts it.
     fn on_packet_lost(&mut self, _now: Nanos, _packet: &AtSending) {}
     /// The window must come down.
@@ -156,6 +165,7 @@ pub trait CongestionControl {
             paces_single_packets: self.paces_single_packets(),
             paces_short_bursts: self.paces_short_bursts(),
             holds_back: self.holds_back(),
+            needs_only_progress: self.needs_only_progress(),
         }
     }
 

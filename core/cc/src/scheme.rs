@@ -3,7 +3,7 @@
 use crate::schemes::{Kind, TABLE, each};
 use crate::{
     Ack, AtSending, Congestion, CongestionControl, Context, Decisions, EcnMode, External, Header, Held, Hop,
-    Nanos,
+    Nanos, Progress,
 };
 
 /// A congestion control scheme, and what it has decided: senders read this more often than it changes.
@@ -83,12 +83,13 @@ macro_rules! dispatch {
 impl CongestionControl for Scheme {
     dispatch! {
         on_ecn_mode(mode: EcnMode), on_start(now: Nanos, srtt: Nanos), on_restart(now: Nanos, idle: Nanos), on_ack(ack: &Ack),
+        on_progress(progress: &Progress),
         on_packet_lost(now: Nanos, packet: &AtSending), on_congestion(kind: Congestion, now: Nanos),
         on_timeout(in_flight: u32), on_unused_window(window: u32, threshold: u32), on_undo(now: Nanos),
         on_telemetry(now: Nanos, hops: &[Hop]), on_recovered(now: Nanos), on_timer(now: Nanos);
         header -> Option<Header>, wants_rate_reduction -> bool, is_scalable -> bool;
         window -> u32, slow_start_threshold -> u32, pacing_rate -> Option<u64>, next_timer -> Nanos,
-        paces_single_packets -> bool, paces_short_bursts -> bool, holds_back -> bool
+        paces_single_packets -> bool, paces_short_bursts -> bool, holds_back -> bool, needs_only_progress -> bool
     }
 
     fn path_changed_at(&self, now: Nanos) -> Option<Nanos> {

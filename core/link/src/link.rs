@@ -371,8 +371,8 @@ impl<P: Packet> Link<P> {
                 continue;
             }
             self.stats.delivered += 1;
-            self.first_end = self.transits.get(number + 1).map_or(NEVER, |transit| transit.end);
-            let Transit { packet, .. } = self.transits.pop()?;
+            let (Transit { packet, .. }, next) = self.transits.pop()?;
+            self.first_end = next.map_or(NEVER, |transit| transit.end);
             self.stats.delivered_bytes += u64::from(P::compact_bytes(packet));
             return Some(packet);
         }
@@ -381,8 +381,8 @@ impl<P: Packet> Link<P> {
     /// Lose the first packet.
     #[cold]
     fn lose_first(&mut self) -> Option<()> {
-        let Transit { packet, .. } = *self.transits.pop()?;
-        self.note_first();
+        let (&Transit { packet, .. }, next) = self.transits.pop()?;
+        self.first_end = next.map_or(NEVER, |transit| transit.end);
         self.doomed.pop_front();
         self.next_doomed = self.doomed.front().copied().unwrap_or(NONE_DOOMED);
         self.stats.lost += 1;
@@ -450,11 +450,12 @@ impl<P: Packet> Link<P> {
 
     #[inline]
     fn note_departures(&mut self, now: Nanos) {
-        while let Some(transit) = self.transits.get(self.departed).filter(|transit| transit.departure <= now)
-        {
-            self.queued_bytes -= u64::from(P::compact_bytes(&transit.packet));
-            self.departed += 1;
+        let (mut departed, mut queued_bytes) = (self.departed, self.queued_bytes);
+        while let Some(transit) = self.transits.get(departed).filter(|transit| transit.departure <= now) {
+            queued_bytes -= u64::from(P::compact_bytes(&transit.packet));
+            departed += 1;
         }
+        (self.departed, self.queued_bytes) = (departed, queued_bytes);
     }
 }
 

@@ -47,15 +47,18 @@ impl<T: Copy> Ring<T> {
         self.get(self.first)
     }
 
-    /// Remove the first item and return it where it was.
+    /// Remove the first item and return it where it was, with the item behind it.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<&T> {
-        let first = self.first;
+    pub fn pop(&mut self) -> Option<(&T, Option<&T>)> {
+        let (first, second) = (self.first, self.first + 1);
         if first == self.end {
             return None;
         }
-        self.first += 1;
-        self.slots.get(first as usize & self.slots.len().wrapping_sub(1))
+        self.first = second;
+        let slots = &self.slots[..];
+        let mask = slots.len().wrapping_sub(1);
+        let behind = if second == self.end { None } else { slots.get(second as usize & mask) };
+        Some((slots.get(first as usize & mask)?, behind))
     }
 
     /// Append an item.
@@ -114,7 +117,8 @@ mod tests {
                 } else {
                     for _ in 0..count {
                         let item = deque.pop_front();
-                        prop_assert_eq!(ring.pop().copied(), item);
+                        let (first, second) = ring.pop().map_or((None, None), |(first, second)| (Some(*first), second.copied()));
+                        prop_assert_eq!((first, second), (item, deque.front().copied()));
                         popped += u64::from(item.is_some());
                     }
                 }

@@ -99,31 +99,37 @@ impl DeliveryRate {
             return (None, None);
         }
         self.sample.any = false;
+        self.end_ack(sent_at);
         let (newest, rate) = self.sample(now, sent_at, state, min_rtt);
         (Some(newest), rate)
     }
 
-    /// Note `count` deliveries by one ACK that delivers nothing else. [`sample`](Self::sample) ends the ACK.
+    /// Note an ACK that delivers `count` packets and nothing else, the newest of them sent at `sent_at`.
     #[inline]
-    pub const fn on_delivered_together(&mut self, now: Nanos, count: u32) {
+    pub const fn on_delivered_together(&mut self, now: Nanos, count: u32, sent_at: Nanos) {
         self.delivered += count as u64;
         self.delivered_at = now;
+        self.end_ack(sent_at);
     }
 
-    /// End an ACK whose newest packet was sent at `sent_at` with `state`, as [`take_sample`](Self::take_sample) does.
     #[inline]
-    pub fn sample(
-        &mut self,
-        now: Nanos,
-        sent_at: Nanos,
-        state: SentState,
-        min_rtt: Nanos,
-    ) -> (AtSending, Option<RateSample>) {
+    const fn end_ack(&mut self, sent_at: Nanos) {
         // All application-limited packets have been delivered.
         if self.delivered > self.limited_until {
             self.limited_until = 0;
         }
         self.first_sent_at = sent_at;
+    }
+
+    /// Return the sample of an ACK whose newest packet was sent at `sent_at` with `state`.
+    #[inline]
+    pub fn sample(
+        &self,
+        now: Nanos,
+        sent_at: Nanos,
+        state: SentState,
+        min_rtt: Nanos,
+    ) -> (AtSending, Option<RateSample>) {
         let interval = (sent_at - state.first_sent_at).max(now - state.delivered_at);
         // An interval below the minimum RTT is an artefact of a retransmission.
         let rate = (interval >= min_rtt).then_some(RateSample {

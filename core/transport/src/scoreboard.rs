@@ -181,11 +181,18 @@ impl Scoreboard {
     /// Remove all packets below `until`, which are acknowledged in order, from a [regular](Self::is_regular) board. Return when
     /// the first was sent, and the last.
     #[inline]
-    pub fn pop_below(&mut self, until: u64) -> (Nanos, Segment) {
+    pub fn pop_below(&mut self, until: u64) -> (Nanos, Nanos) {
         debug_assert!(self.is_regular() && self.una < until && until <= self.next);
         let first_sent_at = self.sent_at(self.una);
         self.una = until;
-        (first_sent_at, self.get(until - 1))
+        (first_sent_at, self.sent_at(until - 1))
+    }
+
+    /// Return the connection's delivery state when the packet `seq` was sent, which was the last to be removed.
+    #[inline]
+    pub fn state_of_popped(&self, seq: u64) -> SentState {
+        debug_assert!(seq + 1 == self.una);
+        self.get(seq).state
     }
 
     /// Mark the packet SACKed; it must not be SACKed already.

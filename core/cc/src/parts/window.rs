@@ -1,6 +1,6 @@
 //! The window of Reno and its descendants, in packets.
 
-use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, Nanos};
+use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, Nanos, Progress};
 
 /// A scheme that moves a [`Window`], as Reno's descendants do. [`Windowed`] does the rest.
 ///
@@ -9,6 +9,10 @@ pub trait WindowBased {
     fn on_start(&mut self, _window: &mut Window, _now: Nanos, _srtt: Nanos) {}
     fn on_restart(&mut self, _now: Nanos, _idle: Nanos) {}
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
+    fn on_progress(&mut self, _window: &mut Window, _progress: &Progress) {}
+    fn needs_only_progress(&self, _window: &Window) -> bool {
+        false
+    }
     /// Must call [`Window::reduce`].
     fn on_congestion(&mut self, window: &mut Window, kind: Congestion, now: Nanos);
     fn on_recovered(&mut self, _window: &mut Window, _now: Nanos) {}
@@ -54,6 +58,16 @@ impl<S: WindowBased> CongestionControl for Windowed<S> {
 
     fn on_ack(&mut self, ack: &Ack) {
         self.scheme.on_ack(&mut self.window, ack);
+    }
+
+    #[inline(always)]
+    fn on_progress(&mut self, progress: &Progress) {
+        self.scheme.on_progress(&mut self.window, progress);
+    }
+
+    #[inline(always)]
+    fn needs_only_progress(&self) -> bool {
+        self.scheme.needs_only_progress(&self.window)
     }
 
     fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
@@ -162,7 +176,7 @@ impl Window {
     }
 
     /// Slow start, then one packet a round trip (RFC 5681 §3.1).
-    pub fn grow_as_reno(&mut self, ack: &Ack) {
-        self.grow(ack.delivered, |packets| packets);
+    pub fn grow_as_reno(&mut self, acked: u32) {
+        self.grow(acked, |packets| packets);
     }
 }

@@ -212,7 +212,7 @@ impl WindowBased for Cdg {
             return;
         }
         let before = window.packets;
-        window.grow_as_reno(ack);
+        window.grow_as_reno(ack.delivered);
         self.shadow = self.shadow.saturating_add(window.packets - before);
     }
 

@@ -7,7 +7,7 @@ use crate::parts::hystart_plus_plus::HyStartPlusPlus;
 use crate::parts::rapid_start::RapidStart;
 use crate::parts::ticks::{self, HZ};
 use crate::parts::window::{Window, WindowBased};
-use crate::{Ack, Congestion, Context, Nanos};
+use crate::{Ack, Congestion, Context, Nanos, Progress};
 use slow_start::SlowStart;
 
 /// RFC 9438 §4.6: "β_cubic SHOULD be set to 0.7"; Linux takes 717 / 1024.
@@ -95,14 +95,19 @@ impl Cubic {
 
     /// RFC 9438 §4.4: each acknowledged packet adds (target - cwnd) / cwnd. Here, every cwnd / (target - cwnd) acknowledged
     /// packets add one. They are at least 2, as §4.4 bounds the growth to 1.5 times per round trip.
-    fn update_target(&mut self, window: u32, ack: &Ack, segments_acked: u32) {
-        let tick = ticks::at(ack.now);
+    #[inline]
+    fn update_target(&mut self, window: u32, now: Nanos, min_rtt: Nanos, segments_acked: u32) {
+        let tick = ticks::at(now);
         if let Some(epoch) = &mut self.epoch {
             epoch.segments_acked = epoch.segments_acked.saturating_add(segments_acked);
         }
-        if self.last_window == window && tick.saturating_sub(self.last_tick) <= UPDATE_TICKS {
-            return;
+        if self.last_window != window || tick.saturating_sub(self.last_tick) > UPDATE_TICKS {
+            self.compute_target(window, tick, min_rtt, segments_acked);
         }
+    }
+
+    #[inline(never)]
+    fn compute_target(&mut self, window: u32, tick: u64, min_rtt: Nanos, segments_acked: u32) {
         let has_target = self.epoch.is_some() && tick == self.last_tick;
         let k_divisor = if self.disrupted { HANDOVER_K_DIVISOR } else { 1.0 };
         let w_max = self.w_max;
@@ -110,7 +115,7 @@ impl Cubic {
             self.epoch.get_or_insert_with(|| Epoch::begin(tick, window, w_max, k_divisor, segments_acked));
         if !has_target {
             (self.last_window, self.last_tick) = (window, tick);
-            let target = epoch.w_cubic(tick, ack.min_rtt);
+            let target = epoch.w_cubic(tick, min_rtt);
             self.per_packet = if target > u64::from(window) {
                 u64::from(window).div_euclid(target - u64::from(window)) as u32
             } else {
@@ -184,9 +189,23 @@ impl WindowBased for Cubic {
             acked = self.slow_start.grow(window, ack, factor);
         }
         if acked > 0 {
-            self.update_target(window.packets, ack, acked);
+            self.update_target(window.packets, ack.now, ack.min_rtt, acked);
             window.increase(acked, self.per_packet);
         }
+    }
+
+    #[inline(always)]
+    fn on_progress(&mut self, window: &mut Window, progress: &Progress) {
+        let &Progress { now, delivered, min_rtt, window_limited } = progress;
+        if window_limited {
+            self.update_target(window.packets, now, min_rtt, delivered);
+            window.increase(delivered, self.per_packet);
+        }
+    }
+
+    #[inline(always)]
+    fn needs_only_progress(&self, window: &Window) -> bool {
+        !window.in_slow_start() && self.slow_start.ends_with_slow_start()
     }
 
     fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {

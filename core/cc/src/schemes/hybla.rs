@@ -58,7 +58,7 @@ impl WindowBased for Hybla {
         }
         if ack.recovery != Recovery::Open || self.rho_8 == 0 {
             // Linux: like Reno during recovery.
-            window.grow_as_reno(ack);
+            window.grow_as_reno(ack.delivered);
             return;
         }
         let slow_start = window.in_slow_start();

@@ -109,7 +109,7 @@ impl WindowBased for Lp {
             self.last_drop = now;
         }
         if ack.may_grow && ack.window_limited && !self.inferring {
-            window.grow_as_reno(ack);
+            window.grow_as_reno(ack.delivered);
         }
     }
 

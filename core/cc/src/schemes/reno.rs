@@ -1,7 +1,7 @@
 //! Reno: slow start, additive increase, multiplicative decrease (RFC 5681).
 
 use crate::parts::window::{Window, WindowBased};
-use crate::{Ack, Congestion, Nanos};
+use crate::{Ack, Congestion, Nanos, Progress};
 
 /// Adds a packet per RTT, halves on loss.
 #[derive(Clone, Debug)]
@@ -10,8 +10,20 @@ pub struct Reno;
 impl WindowBased for Reno {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if ack.may_grow && ack.window_limited {
-            window.grow_as_reno(ack);
+            window.grow_as_reno(ack.delivered);
         }
+    }
+
+    #[inline]
+    fn on_progress(&mut self, window: &mut Window, progress: &Progress) {
+        if progress.window_limited {
+            window.grow_as_reno(progress.delivered);
+        }
+    }
+
+    #[inline(always)]
+    fn needs_only_progress(&self, _window: &Window) -> bool {
+        true
     }
 
     fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {

@@ -21,7 +21,7 @@ impl Vegas {
         // Few samples may all come from delayed ACKs: grow like Reno.
         if self.rtt.samples <= 2 {
             if ack.window_limited {
-                window.grow_as_reno(ack);
+                window.grow_as_reno(ack.delivered);
             }
             return;
         }
@@ -62,7 +62,7 @@ impl WindowBased for Vegas {
         }
         if !self.rtt.active {
             if ack.window_limited {
-                window.grow_as_reno(ack);
+                window.grow_as_reno(ack.delivered);
             }
         } else if self.rtt.has_ended(ack) {
             self.end_round(window, ack);

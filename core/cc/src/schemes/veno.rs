@@ -60,7 +60,7 @@ impl WindowBased for Veno {
         if self.rtt.active && self.rtt.samples > 2 {
             self.grow(window, ack);
         } else {
-            window.grow_as_reno(ack);
+            window.grow_as_reno(ack.delivered);
         }
         // Linux resets the smallest RTT at each ACK, but not the count of samples.
         self.rtt.min = Nanos::MAX;

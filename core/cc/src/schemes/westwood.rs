@@ -91,7 +91,7 @@ impl WindowBased for Westwood {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.measure(ack);
         if ack.may_grow && ack.window_limited {
-            window.grow_as_reno(ack);
+            window.grow_as_reno(ack.delivered);
         }
     }
 

@@ -68,7 +68,7 @@ impl<P: Packet> Link<P> {
         }
         self.note_departures(now);
         while self.transits.first() < self.departed {
-            let Some(transit) = self.transits.pop() else { return };
+            let Some((transit, _)) = self.transits.pop() else { return };
             let bytes = P::compact_bytes(&transit.packet);
             self.count_departure(bytes);
         }

@@ -1,6 +1,6 @@
 //! ACKs: what they deliver, what is lost, and what the scheme learns.
 
-use leo_cc::{Ack, AtSending, CongestionControl, Recovery};
+use leo_cc::{Ack, AtSending, CongestionControl, Progress, Recovery};
 
 use super::{Sender, State};
 use crate::receiver::AckToSend;
@@ -64,39 +64,46 @@ impl Sender {
         let prior_in_flight = self.board.packets_out();
         let prior_una = self.board.una();
         let window_limited = self.is_window_limited();
-        let (first_sent_at, last) = self.board.pop_below(ack.cumulative);
+        let (first_sent_at, last_sent_at) = self.board.pop_below(ack.cumulative);
         let delivered = (ack.cumulative - prior_una) as u32;
-        self.delivery.on_delivered_together(now, delivered);
-        self.rack.on_delivered_in_order(now, ack.cumulative - 1, last.sent_at);
-        let (first_rtt, last_rtt) = (now - first_sent_at, now - last.sent_at);
+        self.delivery.on_delivered_together(now, delivered, last_sent_at);
+        self.rack.on_delivered_in_order(now, ack.cumulative - 1, last_sent_at);
+        let (first_rtt, last_rtt) = (now - first_sent_at, now - last_sent_at);
         self.rtt.sample(now, first_rtt, last_rtt, ack.cumulative, self.board.next());
         self.backoff = 0;
         self.asking = 0;
         self.reordering_deadline = NEVER;
         self.starvation.renew(now);
-        let (newest, rate) = self.delivery.sample(now, last.sent_at, last.state, self.rtt.min());
-        self.tell_scheme(
-            now,
-            ack,
-            Facts {
-                prior_una,
-                prior_in_flight,
-                delivered,
-                newly_marked: 0,
-                newly_lost: 0,
-                rtt: Some(last_rtt),
-                last_rtt: Some(last_rtt),
-                rate,
-                newest: Some(newest),
-                window_limited,
-                may_grow: true,
-                in_flight: self.board.packets_out(),
-                sacked: 0,
-                recovery: Recovery::Open,
-                was_repairing: false,
-                was_disordered: false,
-            },
-        );
+        if self.scheme.needs_only_progress() && !self.counts_intervals {
+            let min_rtt = self.rtt.min();
+            self.scheme.on_progress(&Progress { now, delivered, min_rtt, window_limited });
+            self.after_scheme(self.board.packets_out());
+        } else {
+            let state = self.board.state_of_popped(ack.cumulative - 1);
+            let (newest, rate) = self.delivery.sample(now, last_sent_at, state, self.rtt.min());
+            self.tell_scheme(
+                now,
+                ack,
+                Facts {
+                    prior_una,
+                    prior_in_flight,
+                    delivered,
+                    newly_marked: 0,
+                    newly_lost: 0,
+                    rtt: Some(last_rtt),
+                    last_rtt: Some(last_rtt),
+                    rate,
+                    newest: Some(newest),
+                    window_limited,
+                    may_grow: true,
+                    in_flight: self.board.packets_out(),
+                    sacked: 0,
+                    recovery: Recovery::Open,
+                    was_repairing: false,
+                    was_disordered: false,
+                },
+            );
+        }
         self.arm(now, true);
         // With a single packet out, one that follows now changes the time.
         self.armed_at = if self.board.packets_out() > 1 { now } else { NEVER };
@@ -259,12 +266,18 @@ impl Sender {
             was_repairing: facts.was_repairing,
             was_disordered: facts.was_disordered,
         });
-        self.scheme_deadline = self.scheme.next_timer();
-        if self.scheme.holds_back() {
-            self.delivery.on_run_dry(facts.in_flight);
-        }
+        self.after_scheme(facts.in_flight);
         if self.counts_intervals {
             self.count(now, facts.delivered, facts.last_rtt, facts.rate);
+        }
+    }
+
+    /// Follow what the scheme has decided on an ACK after which `in_flight` packets are in flight.
+    #[inline(always)]
+    fn after_scheme(&mut self, in_flight: u32) {
+        self.scheme_deadline = self.scheme.next_timer();
+        if self.scheme.holds_back() {
+            self.delivery.on_run_dry(in_flight);
         }
     }
 

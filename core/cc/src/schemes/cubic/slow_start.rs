@@ -59,6 +59,12 @@ impl SlowStart {
         }
     }
 
+    /// Whether ACKs mean nothing to it outside slow start.
+    #[inline(always)]
+    pub const fn ends_with_slow_start(&self) -> bool {
+        matches!(self, Self::Plain | Self::HyStart(_) | Self::PlusPlus(_))
+    }
+
     /// Grow in slow start by `factor` packets per delivered packet; return the packets for congestion avoidance.
     pub fn grow(&mut self, window: &mut Window, ack: &Ack, factor: u32) -> u32 {
         let Self::PlusPlus(hystart) = self else {
