@@ -2,6 +2,8 @@
 
 use crate::Nanos;
 
+const NANOS_PER_S: u64 = 1_000_000_000;
+
 /// The transport's recovery state: Linux's tcp_ca_state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
@@ -38,8 +40,15 @@ pub struct RateSample {
 impl RateSample {
     /// Packets per second times `unit`, e.g. the bytes of a segment.
     pub fn per_second(&self, unit: u32) -> u64 {
-        (u128::from(self.delivered) * u128::from(unit) * 1_000_000_000 / u128::from(self.interval.max(1)))
-            as u64
+        let interval = self.interval.max(1);
+        // The wide division is ten times slower and is only needed for millions of packets.
+        match self.delivered.checked_mul(u64::from(unit) * NANOS_PER_S) {
+            Some(work) => work / interval,
+            None => {
+                let work = u128::from(self.delivered) * u128::from(unit) * u128::from(NANOS_PER_S);
+                (work / u128::from(interval)) as u64
+            }
+        }
     }
 }
 
@@ -129,4 +138,21 @@ pub struct Ack {
     pub was_repairing: bool,
     /// The same, or packets beyond a hole had been acknowledged selectively (any state but CA_Open).
     pub was_disordered: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_exact_however_many_packets_it_counts() {
+        // 12.7 million segments a second are the most whose division is narrow.
+        for delivered in [1, 12_739_460, 12_739_461, 1 << 40] {
+            for interval in [1, 7, 999_999_937, 120_000_000_000] {
+                let exact = u128::from(delivered) * 1448 * 1_000_000_000 / u128::from(interval);
+                let rate = RateSample { delivered, interval, app_limited: false }.per_second(1448);
+                assert_eq!(rate, exact as u64, "{delivered} packets in {interval} ns");
+            }
+        }
+    }
 }

@@ -90,6 +90,7 @@ impl External {
 }
 
 impl Beneath {
+    #[inline(never)]
     fn pacing_rate(&self) -> Option<u64> {
         if self.srtt == 0 {
             return None;
@@ -143,6 +144,12 @@ impl CongestionControl for External {
         }
     }
 
+    /// A commanded window ignores ACKs.
+    #[inline]
+    fn needs_only_progress(&self) -> bool {
+        self.beneath.is_none()
+    }
+
     fn window(&self) -> u32 {
         self.beneath.as_ref().map_or(self.window, |beneath| beneath.cubic.window())
     }
@@ -151,6 +158,7 @@ impl CongestionControl for External {
         self.beneath.as_ref().map_or(self.window, |beneath| beneath.cubic.slow_start_threshold())
     }
 
+    #[inline]
     fn pacing_rate(&self) -> Option<u64> {
         match &self.beneath {
             Some(beneath) => beneath.pacing_rate(),

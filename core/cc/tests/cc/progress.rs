@@ -1,13 +1,12 @@
 //! What a scheme does with a whole ACK, it does with its progress alone.
 
-use leo_cc::{Ack, Congestion, CongestionControl, Context, NAMES, Nanos, Progress, Scheme};
+use leo_cc::{Ack, Congestion, CongestionControl, Context, External, NAMES, Nanos, Progress, Scheme};
 
 const MS: Nanos = 1_000_000;
 const RTT: Nanos = 50 * MS;
 
 /// Return the ACKs that a scheme took by their progress, while it made the decisions of a twin that took whole ones.
-fn progressed_beside_its_twin(name: &str) -> u32 {
-    let scheme = Scheme::by_name(name, &Context::default()).expect("it is a scheme");
+fn progressed_beside_its_twin(name: &str, scheme: Scheme) -> u32 {
     let (mut brief, mut whole) = (scheme.clone(), scheme);
     brief.on_start(0, RTT);
     whole.on_start(0, RTT);
@@ -52,7 +51,9 @@ fn progressed_beside_its_twin(name: &str) -> u32 {
 
 #[test]
 fn progress_leads_to_the_decisions_of_whole_acks() {
-    let progressed = |name: &&&str| progressed_beside_its_twin(name) > 1_000;
+    let scheme = |name: &str| Scheme::by_name(name, &Context::default()).expect("it is a scheme");
+    let progressed = |name: &&&str| progressed_beside_its_twin(name, scheme(name)) > 1_000;
     let schemes: Vec<_> = NAMES.iter().filter(progressed).collect();
     assert!(["cubic", "cubic-hystartpp", "reno"].iter().all(|name| schemes.contains(&name)), "{schemes:?}");
+    assert_eq!(progressed_beside_its_twin("external", Scheme::external(External::new())), 4_000);
 }

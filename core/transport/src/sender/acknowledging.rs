@@ -74,13 +74,20 @@ impl Sender {
         self.asking = 0;
         self.reordering_deadline = NEVER;
         self.starvation.renew(now);
-        if self.scheme.needs_only_progress() && !self.counts_intervals {
-            let min_rtt = self.rtt.min();
+        let min_rtt = self.rtt.min();
+        let sample = |sender: &Self| {
+            let state = sender.board.state_of_popped(ack.cumulative - 1);
+            sender.delivery.sample(now, last_sent_at, state, min_rtt)
+        };
+        if self.scheme.needs_only_progress() {
             self.scheme.on_progress(&Progress { now, delivered, min_rtt, window_limited });
             self.after_scheme(self.board.packets_out());
+            if self.counts_intervals {
+                let (_, rate) = sample(self);
+                self.count(now, delivered, Some(last_rtt), rate);
+            }
         } else {
-            let state = self.board.state_of_popped(ack.cumulative - 1);
-            let (newest, rate) = self.delivery.sample(now, last_sent_at, state, self.rtt.min());
+            let (newest, rate) = sample(self);
             self.tell_scheme(
                 now,
                 ack,
