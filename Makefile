@@ -19,7 +19,7 @@ UV := $(BIN)/uv
 UV_VERSION := 0.13.8
 STAMPS := $(VENV)/.stamps
 SHELL_SOURCES := $(shell find core/link kernel_bridge/shell -name '*.rs' -o -name help.txt -o -name Cargo.toml) Cargo.toml Cargo.lock
-QUINN := $(shell find kernel_bridge/quic -name '*.rs' -o -name 'Cargo.*')
+QUIC := $(shell find kernel_bridge/quic -name '*.rs' -o -name 'Cargo.*')
 CORE := $(shell find core -name '*.rs' -o -name '*.toml' -o -name '*.pyi') Cargo.toml Cargo.lock
 
 # Name the virtual environment instead of activating it: callers of make need not activate it either.
@@ -160,13 +160,13 @@ kernel: setup
 	@scripts/kernel.sh
 
 # A stock Linux kernel in virtual time; as root, this installs QEMU.
-lab: setup $(BIN)/leo-quinn
+lab: setup $(BIN)/leo-quinn $(BIN)/leo-s2n
 	@scripts/lab.sh
 
-# The QUIC stack quinn for flows of the lab; a workspace of its own with a lock file of its own.
-$(BIN)/leo-quinn: $(QUINN) | $(STAMPS)/core
+# The QUIC stacks quinn and s2n-quic for flows of the lab; a workspace of its own with a lock file of its own.
+$(BIN)/leo-quinn $(BIN)/leo-s2n &: $(QUIC) | $(STAMPS)/core
 	CARGO_TARGET_DIR=target/quic scripts/static.sh cargo build --quiet --release --locked --manifest-path kernel_bridge/quic/Cargo.toml
-	install "$$(CARGO_TARGET_DIR=target/quic scripts/static.sh --output)/leo-quinn" $@
+	install -t $(BIN) "$$(CARGO_TARGET_DIR=target/quic scripts/static.sh --output)"/{leo-quinn,leo-s2n}
 
 # MINUTES for each parser; coverage-guided where atheris has a wheel for this Python, otherwise with hypothesis.
 fuzz: setup

@@ -11,7 +11,7 @@ from leogym.kernel_bridge.quic import stacks
 LACK = links.missing() or links.LeoInGuest().missing()
 pytestmark = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 QUEUE = {"kind": "droptail", "bdp": 1.0}
-NGTCP2, QUINN = "quic:ngtcp2-cubic", "quic:quinn-cubic"
+NGTCP2, QUINN, S2N = "quic:ngtcp2-cubic", "quic:quinn-cubic", "quic:s2n-cubic"
 
 
 def needs(name):
@@ -58,6 +58,21 @@ def test_ngtcp2_fills_a_clean_link_and_the_same_seed_gives_the_same_bytes():
     sent_mbits = np.sum(first.flow_series["send_mbps"]) * 0.1
     carried = link["delivered_bytes"] * 8e-6
     assert sent_mbits == pytest.approx(carried, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "scheme", [pytest.param(scheme, marks=needs(scheme)) for scheme in (QUINN, S2N, "quic:s2n-bbr")]
+)
+def test_a_download_agrees_with_the_links_log_and_the_same_seed_gives_the_same_bytes(scheme):
+    described = _scenario({"scheme": scheme, "transfer_bytes": 300_000}, duration_s=2)
+    first, second = (virtual_run.execute(described, {}) for _ in range(2))
+    _same(first, second)
+    [flow], [link] = first.flows, first.links
+    assert flow["lost_packets"] == link["dropped_packets"]
+    assert flow["sent_packets"] == pytest.approx(link["offered_packets"], abs=3)
+    assert flow["base_rtt_mean_ms"] == pytest.approx(30, abs=0.1)
+    # At the link's rate, and with four round trips for the handshake, the request, slow start and losses.
+    assert 0.24 < flow["completion_s"] < 0.24 + 4 * 0.06
 
 
 @needs(NGTCP2)

@@ -16,7 +16,7 @@ _ELF, _SCRIPT = b"\x7fELF", b"#!"
 _MACHINES = {3: "i386", 40: "ARM", 62: "x86_64", 183: "aarch64", 243: "RISC-V"}
 _PROGRAM_INTERPRETER, _DYNAMIC = 3, 2  # PT_INTERP and PT_DYNAMIC of <elf.h>
 _ENV = "env"
-_OPENED_AT_RUN_TIME = ("libgcc_s.so.1", "libnss_files.so.2")
+OPENED_AT_RUN_TIME = ("libgcc_s.so.1", "libnss_files.so.2")
 """Libraries that glibc opens by name: to cancel threads, and (before 2.34) to read /etc/hosts."""
 _PYTHON = """
 import json, sys, sysconfig
@@ -110,7 +110,7 @@ class Binaries:
             raise InputError(f"{name}: {program}: {why}")
 
     def _add_opened(self, folder: Path) -> None:
-        for library in _OPENED_AT_RUN_TIME:
+        for library in OPENED_AT_RUN_TIME:
             if (path := folder / library).exists():
                 self.files[str(path)] = path
 

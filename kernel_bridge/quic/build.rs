@@ -1,4 +1,4 @@
-//! Gives the program the version of quinn, from the lock file.
+//! Gives the programs the versions of their stacks, from the lock file.
 
 fn main() {
     println!("cargo::rerun-if-changed=Cargo.lock");
@@ -8,5 +8,6 @@ fn main() {
         let (_, rest) = lock.split_once(&entry).expect("a package of the lock file");
         rest.split('"').next().expect("a version").to_owned()
     };
+    println!("cargo::rustc-env=S2N_QUIC={}", version("s2n-quic"));
     println!("cargo::rustc-env=QUINN={} (quinn-proto {})", version("quinn"), version("quinn-proto"));
 }

@@ -2,25 +2,39 @@
 
 use std::path::PathBuf;
 
-/// What `--help` prints.
-pub const HELP: &str = "\
-leo-quinn send --scheme SCHEME --port PORT --log DIR
-leo-quinn receive --scheme SCHEME --from HOST --port PORT --bytes N --log DIR
+/// What a program of a stack is.
+pub struct Program {
+    /// Its name.
+    pub name: &'static str,
+    /// The stack's name.
+    pub stack: &'static str,
+    /// The stack's version.
+    pub version: &'static str,
+    /// The stack's congestion controllers.
+    pub schemes: &'static [&'static str],
+}
 
-One flow over one QUIC stream with quinn. The sender listens and sends what the first receiver asks for.
-SCHEME is cubic, newreno or bbr. tls.crt, tls.key and ca.crt are read from the working folder. The sender writes
+impl Program {
+    /// Returns what `--help` prints.
+    pub fn help(&self) -> String {
+        let Self { name, stack, schemes, .. } = self;
+        format!(
+            "\
+{name} send --scheme SCHEME --port PORT --log DIR
+{name} receive --scheme SCHEME --from HOST --port PORT --bytes N --log DIR
+
+One flow over one QUIC stream with {stack}. The sender listens and sends what the first receiver asks for.
+SCHEME is {}. tls.crt, tls.key and ca.crt are read from the working folder. The sender writes
 DIR/sender.qlog, and both ends write DIR/progress: lines with the monotonic clock in ns and the total of bytes
-that are acknowledged, or received. SIGTERM ends both.";
+that are acknowledged, or received. SIGTERM ends both.",
+            listed(schemes)
+        )
+    }
+}
 
-/// A congestion controller of quinn.
-#[derive(Clone, Copy)]
-pub enum Scheme {
-    /// RFC 9438.
-    Cubic,
-    /// RFC 9002.
-    NewReno,
-    /// quinn's BBR.
-    Bbr,
+fn listed(names: &[&str]) -> String {
+    let (last, others) = names.split_last().expect("a scheme");
+    if others.is_empty() { (*last).to_owned() } else { format!("{} or {last}", others.join(", ")) }
 }
 
 /// An end of the flow.
@@ -41,7 +55,7 @@ pub struct Arguments {
     /// Which end.
     pub end: End,
     /// Its congestion controller.
-    pub scheme: Scheme,
+    pub scheme: &'static str,
     /// The sender's UDP port.
     pub port: u16,
     /// The folder of its logs.
@@ -63,7 +77,10 @@ pub enum Request {
 /// # Errors
 ///
 /// A line that says what is wrong.
-pub fn parse(words: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Request, lexopt::Error> {
+pub fn parse(
+    program: &Program,
+    words: impl IntoIterator<Item = std::ffi::OsString>,
+) -> Result<Request, lexopt::Error> {
     use lexopt::prelude::*;
     let mut parser = lexopt::Parser::from_args(words);
     let (mut command, mut scheme, mut port, mut log, mut host, mut bytes) =
@@ -74,12 +91,10 @@ pub fn parse(words: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Requ
             Long("version") => return Ok(Request::Version),
             Long("scheme") => {
                 let name = parser.value()?.string()?;
-                scheme = Some(match name.as_str() {
-                    "cubic" => Scheme::Cubic,
-                    "newreno" => Scheme::NewReno,
-                    "bbr" => Scheme::Bbr,
-                    _ => return Err(format!("--scheme: {name}: must be cubic, newreno or bbr").into()),
-                });
+                let known = program.schemes.iter().find(|known| **known == name);
+                scheme = Some(
+                    *known.ok_or_else(|| format!("--scheme: {name}: must be {}", listed(program.schemes)))?,
+                );
             }
             Long("port") => port = Some(parser.value()?.parse()?),
             Long("log") => log = Some(parser.value()?.into()),

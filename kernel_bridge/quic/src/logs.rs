@@ -71,7 +71,8 @@ impl Progress {
     }
 }
 
-fn monotonic_ns() -> io::Result<i64> {
+/// Reads the monotonic clock.
+pub fn monotonic_ns() -> io::Result<i64> {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC)?;
     Ok(now.tv_sec() * 1_000_000_000 + now.tv_nsec())
 }

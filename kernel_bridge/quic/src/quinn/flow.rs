@@ -1,6 +1,5 @@
 //! The two ends of a flow.
 
-use std::error::Error;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -13,16 +12,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::arguments::{Arguments, End, Scheme};
-use crate::logs::{Progress, SharedFile};
-
-type Outcome = Result<(), Box<dyn Error>>;
-
-/// The protocol that both ends name in their handshake: a request of eight bytes, then that many bytes.
-const PROTOCOL: &[u8] = b"leo-quinn";
-/// What neither end limits: more than any path holds in an RTT.
-const WINDOW_BYTES: u32 = 64 << 20;
-const CHUNK_BYTES: usize = 1 << 16;
+use leo_quic::arguments::{Arguments, End};
+use leo_quic::logs::{Progress, SharedFile};
+use leo_quic::{CHUNK_BYTES, Outcome, PROTOCOL, WINDOW_BYTES, chunks};
 
 /// Carries out an end of a flow.
 ///
@@ -30,6 +22,8 @@ const CHUNK_BYTES: usize = 1 << 16;
 ///
 /// Certificates are missing, or the connection fails.
 pub async fn run(arguments: &Arguments) -> Outcome {
+    // rustls has two providers here: s2n-quic needs the other.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut ends = signal(SignalKind::terminate())?;
     let mut progress = Progress::create(&arguments.log)?;
     let mut transport = transport(arguments.scheme);
@@ -58,12 +52,12 @@ pub async fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-fn transport(scheme: Scheme) -> TransportConfig {
+fn transport(scheme: &str) -> TransportConfig {
     let mut transport = TransportConfig::default();
     match scheme {
-        Scheme::Cubic => transport.congestion_controller_factory(Arc::new(CubicConfig::default())),
-        Scheme::NewReno => transport.congestion_controller_factory(Arc::new(NewRenoConfig::default())),
-        Scheme::Bbr => transport.congestion_controller_factory(Arc::new(BbrConfig::default())),
+        "cubic" => transport.congestion_controller_factory(Arc::new(CubicConfig::default())),
+        "newreno" => transport.congestion_controller_factory(Arc::new(NewRenoConfig::default())),
+        _ => transport.congestion_controller_factory(Arc::new(BbrConfig::default())),
     };
     transport.stream_receive_window(VarInt::from_u32(WINDOW_BYTES)).send_window(WINDOW_BYTES.into());
     transport
@@ -85,13 +79,10 @@ async fn send(port: u16, transport: TransportConfig, progress: &mut Progress) ->
     requests.read_exact(&mut request).await?;
     let bytes = u64::from_be_bytes(request);
     let chunk = [0; CHUNK_BYTES];
-    let mut left = bytes;
-    while left > 0 {
-        let length = usize::try_from(left).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
+    for length in chunks(bytes) {
         if stream.write_all(&chunk[..length]).await.is_err() {
             return Ok(()); // The receiver has been stopped.
         }
-        left -= length as u64;
     }
     stream.finish()?;
     if stream.stopped().await.is_ok_and(|code| code.is_none()) {
