@@ -56,7 +56,8 @@ def table(returns: Iterable[Return]) -> str:
 def measure(ids: Iterable[str], episodes: int) -> Iterator[Return]:
     """Yield the returns of every policy over ``episodes`` episodes of each environment.
 
-    A policy of another agent specification or interval earns its mean reward in each step of an episode.
+    A policy of another agent specification or interval earns its mean reward in each step that the id's own
+    interval has while the flow runs.
 
     Raises:
         InputError: an id is unknown, or there is no episode.
@@ -78,20 +79,25 @@ def _of_preset(preset: Preset, episodes: int) -> Iterator[Return]:
             for value in (-1.0, 0.0, 1.0)
         },
     }
+    own_steps = np.zeros(episodes)
     for name, act in fixed.items():
-        yield _summed(preset, name, _returns(preset, act, episodes, {}))
+        rewards, own_steps = _means(preset, act, episodes, {})
+        yield _summed(preset, name, rewards * own_steps)
     for name in POLICIES:
         policy = leosim.Policy.load(str(registry.shipped()[name] / "policy"))
         arguments = {"agent": policy.spec, "interval_ms": policy.interval_ms}
-        yield _summed(preset, name, _returns(preset, policy.act, episodes, arguments))
+        rewards, _ = _means(preset, policy.act, episodes, arguments)
+        yield _summed(preset, name, rewards * own_steps)
 
 
 def _summed(preset: Preset, policy: str, returns: NDArray[np.float64]) -> Return:
     return Return(preset.id, policy, float(returns.mean()), float(returns.min()), float(returns.max()))
 
 
-def _returns(preset: Preset, act: Act, episodes: int, arguments: Mapping[str, Any]) -> NDArray[np.float64]:
-    """Return the mean rewards of one episode of each of ``episodes`` environments, times the id's steps."""
+def _means(
+    preset: Preset, act: Act, episodes: int, arguments: Mapping[str, Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean rewards and the steps of one episode of each of ``episodes`` environments."""
     env: Any = gymnasium.make_vec(
         preset.id,
         num_envs=episodes,
@@ -109,4 +115,4 @@ def _returns(preset: Preset, act: Act, episodes: int, arguments: Mapping[str, An
         steps += running
         running &= ~(terminated | truncated)
     env.close()
-    return total / steps * preset.steps
+    return total / steps, steps

@@ -61,7 +61,7 @@ PRESETS = (
         arguments={"reward": "power", "actions": 11},
     ),
     Preset(
-        "leo/Competing-v0",
+        "leo/Competing-v1",
         "the same paths, with one or two Cubic flows that start within 10 s",
         steps=1000,
         threshold=8900.0,
@@ -72,14 +72,16 @@ PRESETS = (
             "background": ["cubic"],
             "start_window": 1 / 3,
         },
-        arguments={"reward": "sage-r2"},
+        arguments={"agent": "orbit+cubic_ratio", "reward": "sage-r2"},
     ),
     Preset(
-        "leo/Responsiveness-v0",
+        "leo/Responsiveness-v1",
         "every 15 s capacity (50 to 100 Mbit/s) and base RTT (10 to 100 ms) change",
         steps=1000,
         threshold=75.0,
         scenario={**_TRACES, "paths": ["uniform-steps"], "queue_packets": 344},
+        # After a step of the base RTT, ratios to the minimum RTT mislead until it expires.
+        arguments={"agent": "orbit+cwnd_step"},
     ),
     Preset(
         "leo/Starlink-v2",
@@ -91,7 +93,7 @@ PRESETS = (
         arguments={"reward": "power:1,loss:-1"},
     ),
     Preset(
-        "leo/Handover-v0",
+        "leo/Handover-v1",
         "100 Mbit/s and 50 ms, a hard handover of 50, 100 or 200 ms every 5 s",
         steps=500,
         threshold=39.0,
@@ -100,13 +102,16 @@ PRESETS = (
             "paths": [f"outages:outage_ms={ms}" for ms in (50, 100, 200)],
             "queue_packets": 417,
         },
+        # An episode is too short for a start-up in steps of 2.5 %: with them, a known BDP earns 37.9.
+        arguments={"agent": "orbit+cubic_ratio"},
     ),
     Preset(
-        "leo/Geo-v0",
+        "leo/Geo-v1",
         "a geostationary path: 600 ms base RTT, 144 Mbit/s, a buffer of one BDP",
         steps=1000,
         threshold=66.0,
         scenario={**_LEO, "paths": ["geo"], "rate_mbps": 144, "queue_bdp": 1.0},
+        arguments={"agent": "orbit+cubic_ratio"},
     ),
     Preset(
         "leo/Static-v0",

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from leogym.common import yaml_text
 from leogym.common.errors import InputError
-from studies.reference.learners import ALGORITHMS, ON_POLICY
+from studies.reference.learners import ALGORITHMS
 from studies.reference.learners.tasks import TASKS, task
 
 HYPERPARAMETERS = Path(__file__).parent / "hyperparameters"
@@ -20,8 +21,6 @@ POINTS = (10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
 """Steps after which the policy is evaluated."""
 SHOWN = (50_000, 200_000, 1_000_000)
 """The points of the tables, which cells reach one after another."""
-MOST_REPLAY_STEPS = 200_000
-"""The last point of algorithms with a replay buffer."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +38,9 @@ class Cell:
 
     @property
     def points(self) -> tuple[int, ...]:
-        """Steps after which the policy is evaluated."""
-        if self.algorithm in ON_POLICY:
-            return POINTS
-        return tuple(point for point in POINTS if point <= MOST_REPLAY_STEPS)
+        """Steps after which the policy is evaluated, up to the hyperparameters' ``n_timesteps``."""
+        most = self.hyperparameters().get("n_timesteps", POINTS[-1])
+        return tuple(point for point in POINTS if point <= most)
 
     def hyperparameters(self) -> dict[str, Any]:
         """Return a copy of the hyperparameters of the algorithm in this environment."""
@@ -85,14 +83,16 @@ def parts(algorithms: Sequence[str], ids: Sequence[str], seeds: Sequence[int]) -
     """Yield the parts of the table in the order in which they run.
 
     All cells of a seed get the first number of `SHOWN` before the next seed begins, then all get the second,
-    then the third. So each unfinished table compares all algorithms and environments.
+    then the third or their last point before it. So each unfinished table compares all algorithms and
+    environments.
     """
-    for steps in SHOWN:
+    for before, shown in pairwise((0, *SHOWN)):
         for seed in seeds:
             for algorithm in algorithms:
                 for name in ids:
                     cell = Cell(algorithm, name, seed)
-                    if steps in cell.points:
+                    steps = max(point for point in cell.points if point <= shown)
+                    if steps > before:
                         yield Part(cell, steps)
 
 

@@ -142,18 +142,20 @@ def returns_table(table: pl.DataFrame, point: int) -> Iterator[str]:
     """
     names = every_id()
     returns = {
-        algorithm: [_of(table, algorithm, name, point) for name in names]
+        algorithm: [
+            _of(table, algorithm, name, point) if point in Cell(algorithm, name, SEEDS[0]).points else None
+            for name in names
+        ]
         for algorithm in ALGORITHMS
-        if point in Cell(algorithm, names[0], SEEDS[0]).points
     }
-    there = sum(len(values) for row in returns.values() for values in row)
+    columns = [values for row in returns.values() for values in row if values is not None]
     if point > SHOWN[0]:
         returns = {algorithm: row for algorithm, row in returns.items() if any(row)}
         if not returns:
             return
     yield f"### After {point:,} steps"
     yield ""
-    yield f"{there} of {len(ALGORITHMS) * len(names) * len(SEEDS)} cells."
+    yield f"{sum(map(len, columns))} of {len(columns) * len(SEEDS)} cells."
     yield ""
     yield f"| algorithm | {' | '.join(f'`{name}`' for name in names)} |"
     yield f"|---|{'---:|' * len(names)}"
@@ -197,8 +199,13 @@ def _mean(table: pl.DataFrame, algorithm: str, name: str, point: int) -> float:
     return baselines.interquartile_mean(values) if values else -math.inf
 
 
-def _value(values: list[float]) -> str:
-    """Return the interquartile mean, its interval, and the number of seeds if some are missing."""
+def _value(values: list[float] | None) -> str:
+    """Return the interquartile mean, its interval, and the number of seeds if some are missing.
+
+    None stands for a cell that ends before.
+    """
+    if values is None:
+        return "–"
     if not values:
         return "missing"
     mean = _number(baselines.interquartile_mean(values))

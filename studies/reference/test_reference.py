@@ -8,12 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from leogym.agents import returns
 from leogym.agents.returns import FIRST_SEED
 from leogym.registration import IDS, PRESETS
 from leogym.results import baselines
 from studies.reference import learners, page, records, training, tuning
 from studies.reference.cells import SEEDS, Cell, every_id, parts
-from studies.reference.learners import ALGORITHMS, LABELS, ON_POLICY
+from studies.reference.learners import ALGORITHMS, LABELS
 from studies.reference.learners.shared_flows import SharedFlowsVecEnv
 from studies.reference.learners.tasks import TASKS, held_out_returns, nearest, task
 
@@ -23,7 +24,7 @@ SMALL = {"n_envs": 2, "n_steps": 64, "batch_size": 64, "n_epochs": 2}
 
 
 def test_every_algorithm_has_a_label_and_hyperparameters_for_every_environment():
-    assert set(LABELS) == set(ALGORITHMS) > set(ON_POLICY)
+    assert set(LABELS) == set(ALGORITHMS)
     assert {*every_id(), "leo/Flow-v0"} == {*IDS, "leo/Pair-v0"}
     for algorithm in ALGORITHMS:
         for name in every_id():
@@ -51,6 +52,13 @@ def test_held_out_returns_are_sums_of_rewards_in_the_environment_by_its_id():
         total, over = total + float(reward), terminated or truncated
     [mine] = held_out_returns(STATIC, lambda rows, begins: np.full((len(rows), 1), 0.3), episodes=1)
     assert mine == pytest.approx(total, rel=1e-5)
+
+
+def test_agents_returns_have_the_same_episodes():
+    name = "leo/Competing-v1"  # the flow starts late in some
+    cubic = held_out_returns(task(name), lambda rows, begins: np.zeros((len(rows), 1)), episodes=2)
+    by_policy = {result.policy: result.mean for result in returns.measure([name], episodes=2)}
+    assert by_policy["always +0"] == pytest.approx(cubic.mean(), rel=1e-5)
 
 
 def test_the_return_of_a_pair_is_the_mean_of_its_flows_returns():
@@ -136,7 +144,7 @@ def test_a_cell_skips_points_that_it_has_and_begins_again_with_other_hyperparame
     assert [row["point"] for row in training.train(cell, 8_000, tmp_path)] == [8_000]
 
 
-@pytest.mark.parametrize(("algorithm", "name"), [("ppo", "leo/Static-v0"), ("cma_es", "leo/Geo-v0")])
+@pytest.mark.parametrize(("algorithm", "name"), [("ppo", "leo/Static-v0"), ("cma_es", "leo/Geo-v1")])
 def test_a_cell_repeats_its_first_20_000_steps_byte_for_byte(algorithm, name, tmp_path):
     cell = Cell(algorithm, name, 1)
     command = [sys.executable, "-m", "studies.reference", "cell", algorithm, name]
@@ -250,8 +258,7 @@ def test_a_search_that_stopped_goes_on_to_the_same_trials(tmp_path, monkeypatch)
     assert whole["learning_rate"].n_unique() == 3
 
 
-@pytest.mark.parametrize("name", every_id())
+@pytest.mark.parametrize("name", ["leo/SingleFlow-v0", "leo/Starlink-v2", "leo/Static-v0", "leo/Pair-v0"])
 def test_the_hyperparameters_of_ppo_are_those_of_the_best_trial(name):
-    searched = "leo/Geo-v0" if name in ("leo/Geo-v0", "leo/Competing-v0") else None
-    [best, *_] = pl.read_csv(tuning.Search("ppo", searched).file).drop("value").to_dicts()
+    [best, *_] = pl.read_csv(tuning.Search("ppo").file).drop("value").to_dicts()
     assert best.items() <= Cell("ppo", name, 1).hyperparameters().items()

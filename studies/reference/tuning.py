@@ -18,7 +18,7 @@ SEED = 101
 """Of the trainings and of Optuna's sampler."""
 HELD_OUT_SEED = FIRST_SEED + 1_000
 """Of the first held-out episode."""
-IDS = ("leo/SingleFlow-v0", "leo/Responsiveness-v0", "leo/Static-v0")
+IDS = ("leo/SingleFlow-v0", "leo/Responsiveness-v1", "leo/Static-v0")
 """The environments in which each trial of an algorithm's search trains; the result holds in all."""
 TRIALS = Path(__file__).parent / "tuning"
 """A CSV file per search, with a row per trial."""

@@ -33,9 +33,6 @@ LABELS = {
 }
 """The algorithms as tables and figures name them."""
 
-ON_POLICY = ("ppo", "recurrent_ppo", "single_file_ppo", "rllib_ppo", "cma_es")
-"""Algorithms without a replay buffer, which also have results at a million steps."""
-
 
 class Learner(Protocol):
     """A training that can stop anywhere and continue."""

@@ -27,6 +27,22 @@ DISCRETE = ("ppo", "recurrent_ppo")
 """Algorithms that take discrete actions."""
 
 
+class AnnealedStepSize:
+    """A step size that falls linearly to 0 at ``n_timesteps``, as rl_zoo3's ``lin_VALUE``.
+
+    Stable-Baselines3's own progress is that of one call of ``learn``, and a cell is trained in several.
+    """
+
+    def __init__(self, initial: float, n_timesteps: float) -> None:
+        self._initial, self._n_timesteps = initial, n_timesteps
+        self.learner: Sb3Learner | None = None
+
+    def __call__(self, _: float) -> float:
+        """Return the step size for the learner's steps so far."""
+        steps = 0 if self.learner is None else self.learner.steps
+        return self._initial * max(0.0, 1.0 - steps / self._n_timesteps)
+
+
 class Normalized(WholeInPickles, VecNormalize):
     """``VecNormalize`` whose pickle includes its environment and running returns."""
 
@@ -36,7 +52,7 @@ class Sb3Learner(Pickled):
 
     def __init__(self, algorithm: str, of: Task, hyperparameters: Mapping[str, Any], seed: int) -> None:
         arguments = dict(hyperparameters)
-        arguments.pop("n_timesteps", None)
+        n_timesteps = arguments.pop("n_timesteps", None)
         num_envs, normalize = arguments.pop("n_envs", 1), arguments.pop("normalize", False)
         env = of.training_env(num_envs, discrete=algorithm in DISCRETE)
         if normalize:
@@ -46,7 +62,12 @@ class Sb3Learner(Pickled):
             deviation = arguments.pop("noise_std")
             arguments["action_noise"] = NormalActionNoise(np.zeros(size), np.full(size, deviation))
         self._flows = of.flows
+        step_size = arguments.get("learning_rate")
+        if isinstance(step_size, str):
+            arguments["learning_rate"] = AnnealedStepSize(float(step_size.removeprefix("lin_")), n_timesteps)
         self._model = CLASSES[algorithm](env=env, seed=seed, device="cpu", **arguments)
+        if isinstance(step_size, str):
+            arguments["learning_rate"].learner = self
         # The model gave its environments the seeds from `seed` on, which the next run's would share.
         env.seed(mixed([seed], bits=31))
         self._model.set_logger(Logger(None, []))
