@@ -80,7 +80,7 @@ PRESETS = (
         steps=1000,
         threshold=75.0,
         scenario={**_TRACES, "paths": ["uniform-steps"], "queue_packets": 344},
-        # After a step of the base RTT, ratios to the minimum RTT mislead until it expires.
+        # PPO and SAC learn more from Orbit's observation than from Astraea's (studies/reference/journal.md).
         arguments={"agent": "orbit+cwnd_step"},
     ),
     Preset(
@@ -102,7 +102,7 @@ PRESETS = (
             "paths": [f"outages:outage_ms={ms}" for ms in (50, 100, 200)],
             "queue_packets": 417,
         },
-        # An episode is too short for a start-up in steps of 2.5 %: with them, a known BDP earns 37.9.
+        # An episode is too short for a start-up in steps of 2.5 % (studies/reference/journal.md).
         arguments={"agent": "orbit+cubic_ratio"},
     ),
     Preset(

@@ -28,7 +28,7 @@ from leogym.kernel_bridge.lab import guest_modules
 from leogym.kernel_bridge.lab.initramfs import File, archive
 from leogym.kernel_bridge.lab.modules import with_dependencies
 from leogym.kernel_bridge.lab.packages import SHELL, Packages
-from leogym.kernel_bridge.programs.binaries import OPENED_AT_RUN_TIME, Binaries
+from leogym.kernel_bridge.programs.binaries import Binaries, opened_at_run_time
 
 _SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")
 BUILD = leogym_command("lab", "build")
@@ -320,9 +320,8 @@ def _python(library: Iterable[Path], project: Iterable[Path]) -> dict[str, File]
     files = with_libraries(Path(os.path.realpath(sys.executable)), "bin/python3")
     # A thread that Python ends at its exit needs one of them.
     for folder in {Path("/", name).parent for name in files if Path(name).name == "libc.so.6"}:
-        for opened in OPENED_AT_RUN_TIME:
-            if (path := folder / opened).exists():
-                files[str(path).lstrip("/")] = File(path.read_bytes(), 0o755)
+        for path in opened_at_run_time(folder):
+            files[str(path).lstrip("/")] = File(path.read_bytes(), 0o755)
     for path in (path for path in library if path.suffix == ".so"):
         files |= with_libraries(path, str(path).lstrip("/"))
     sources = [*(path for path in library if path.suffix == ".py"), *project]

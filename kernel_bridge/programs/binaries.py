@@ -16,7 +16,7 @@ _ELF, _SCRIPT = b"\x7fELF", b"#!"
 _MACHINES = {3: "i386", 40: "ARM", 62: "x86_64", 183: "aarch64", 243: "RISC-V"}
 _PROGRAM_INTERPRETER, _DYNAMIC = 3, 2  # PT_INTERP and PT_DYNAMIC of <elf.h>
 _ENV = "env"
-OPENED_AT_RUN_TIME = ("libgcc_s.so.1", "libnss_files.so.2")
+_OPENED_AT_RUN_TIME = ("libgcc_s.so.1", "libnss_files.so.2")
 """Libraries that glibc opens by name: to cancel threads, and (before 2.34) to read /etc/hosts."""
 _PYTHON = """
 import json, sys, sysconfig
@@ -27,6 +27,11 @@ _UNUSED_IN_PYTHON = (
     *("test", "idlelib", "tkinter", "turtledemo", "lib2to3", "ensurepip", "pydoc_data"),
     *("site-packages", "dist-packages"),
 )
+
+
+def opened_at_run_time(folder: Path) -> list[Path]:
+    """Return the libraries in ``folder``, that of libc, which glibc opens by name."""
+    return [path for library in _OPENED_AT_RUN_TIME if (path := folder / library).exists()]
 
 
 class Binaries:
@@ -110,9 +115,7 @@ class Binaries:
             raise InputError(f"{name}: {program}: {why}")
 
     def _add_opened(self, folder: Path) -> None:
-        for library in OPENED_AT_RUN_TIME:
-            if (path := folder / library).exists():
-                self.files[str(path)] = path
+        self.files |= {str(path): path for path in opened_at_run_time(folder)}
 
     def _add_interpreter(self, head: bytes, script: Path, name: str) -> None:
         words = head.split(b"\n", 1)[0].removeprefix(_SCRIPT).decode(errors="replace").split()

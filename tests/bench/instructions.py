@@ -20,7 +20,7 @@ CELLS = {
     "bbr-1": ("1", "100", "droptail", "bbr"),
     "bbr3-1": ("1", "100", "droptail", "bbr3"),
 }
-BASELINES = {"cubic-1": 784.0, "cubic-10": 889.0, "fq-codel-1": 1185.0, "bbr-1": 1001.0, "bbr3-1": 1038.0}
+BASELINES = {"cubic-1": 784.0, "cubic-10": 892.0, "fq-codel-1": 1186.0, "bbr-1": 1004.0, "bbr3-1": 1040.0}
 """Instructions per packet when last reduced (journal.md)."""
 MUST_HOLD = 1.03
 """Maximum ratio to these: a change elsewhere moves them by a per cent or two."""
@@ -28,7 +28,7 @@ IN_PARTS = "cubic-1"
 BEGIN_S, END_S = 2, 6
 MANY = ("1000", "10000")
 """1,000 flows over 10 Gbit/s for a second."""
-BASELINES_MANY = {"instructions": 1297.0, "misses": 6.74}
+BASELINES_MANY = {"instructions": 1299.0, "misses": 6.74}
 LOSS = "0.1137"
 """The share of its packets that the queue drops in the second of these cells."""
 GROWTH = {

@@ -10,6 +10,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Program, Request};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// What both ends name in their handshake.
 pub const PROTOCOL: &[u8] = b"leo-quic";
@@ -29,6 +30,19 @@ pub fn chunks(bytes: u64) -> impl Iterator<Item = usize> {
         left -= length as u64;
         (length > 0).then_some(length)
     })
+}
+
+/// Returns the outcome of an end of a flow, or success at SIGTERM.
+///
+/// # Errors
+///
+/// Those of the end.
+pub async fn until_terminated(end: impl Future<Output = Outcome>) -> Outcome {
+    let mut ends = signal(SignalKind::terminate())?;
+    tokio::select! {
+        outcome = end => outcome,
+        _ = ends.recv() => Ok(()),
+    }
 }
 
 /// Runs a stack's program with the process's command line.

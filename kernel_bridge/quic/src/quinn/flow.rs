@@ -10,11 +10,10 @@ use quinn::{ClientConfig, Endpoint, QlogConfig, RecvStream, ServerConfig, Transp
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio::signal::unix::{SignalKind, signal};
 
 use leo_quic::arguments::{Arguments, End};
 use leo_quic::logs::{Progress, SharedFile};
-use leo_quic::{CHUNK_BYTES, Outcome, PROTOCOL, WINDOW_BYTES, chunks};
+use leo_quic::{CHUNK_BYTES, Outcome, PROTOCOL, WINDOW_BYTES, chunks, until_terminated};
 
 /// Carries out an end of a flow.
 ///
@@ -24,7 +23,6 @@ use leo_quic::{CHUNK_BYTES, Outcome, PROTOCOL, WINDOW_BYTES, chunks};
 pub async fn run(arguments: &Arguments) -> Outcome {
     // rustls has two providers here: s2n-quic needs the other.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut ends = signal(SignalKind::terminate())?;
     let mut progress = Progress::create(&arguments.log)?;
     let mut transport = transport(arguments.scheme);
     match &arguments.end {
@@ -33,19 +31,14 @@ pub async fn run(arguments: &Arguments) -> Outcome {
             let mut qlog = QlogConfig::default();
             qlog.writer(Box::new(log.clone()));
             transport.qlog_stream(qlog.into_stream());
-            let outcome = tokio::select! {
-                outcome = send(arguments.port, transport, &mut progress) => outcome,
-                _ = ends.recv() => Ok(()),
-            };
+            let outcome = until_terminated(send(arguments.port, transport, &mut progress)).await;
             log.flush()?;
             progress.complete()?;
             outcome
         }
         End::Receiver { host, bytes } => {
-            let outcome = tokio::select! {
-                outcome = receive((host, arguments.port), *bytes, transport, &mut progress) => outcome,
-                _ = ends.recv() => Ok(()),
-            };
+            let outcome =
+                until_terminated(receive((host, arguments.port), *bytes, transport, &mut progress)).await;
             progress.complete()?;
             outcome
         }

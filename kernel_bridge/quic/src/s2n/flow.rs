@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use leo_quic::arguments::{Arguments, End};
 use leo_quic::logs::{Progress, SharedFile};
-use leo_quic::{CHUNK_BYTES, Outcome, PROTOCOL, WINDOW_BYTES, chunks};
+use leo_quic::{CHUNK_BYTES, Outcome, PROTOCOL, WINDOW_BYTES, chunks, until_terminated};
 use s2n_quic::client::Connect;
 use s2n_quic::provider::congestion_controller::{self, Bbr, Cubic};
 use s2n_quic::provider::limits::Limits;
 use s2n_quic::provider::tls::rustls;
 use s2n_quic::stream::PeerStream;
 use s2n_quic::{Client, Server};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::qlog::Qlog;
 
@@ -36,25 +35,19 @@ pub async fn run(arguments: &Arguments) -> Outcome {
 async fn run_with(arguments: &Arguments, scheme: impl congestion_controller::Endpoint) -> Outcome {
     // Its first use seeds the generator for half a billion instructions, which would delay the handshake.
     aws_lc_rs::rand::fill(&mut [0; 1]).map_err(|_| "no random numbers")?;
-    let mut ends = signal(SignalKind::terminate())?;
     let mut progress = Progress::create(&arguments.log)?;
     match &arguments.end {
         End::Sender => {
             let mut log = SharedFile::create(&arguments.log.join("sender.qlog"))?;
             let qlog = Qlog::new(log.clone())?;
-            let outcome = tokio::select! {
-                outcome = send(arguments.port, scheme, qlog, &mut progress) => outcome,
-                _ = ends.recv() => Ok(()),
-            };
+            let outcome = until_terminated(send(arguments.port, scheme, qlog, &mut progress)).await;
             log.flush()?;
             progress.complete()?;
             outcome
         }
         End::Receiver { host, bytes } => {
-            let outcome = tokio::select! {
-                outcome = receive((host, arguments.port), *bytes, scheme, &mut progress) => outcome,
-                _ = ends.recv() => Ok(()),
-            };
+            let outcome =
+                until_terminated(receive((host, arguments.port), *bytes, scheme, &mut progress)).await;
             progress.complete()?;
             outcome
         }
