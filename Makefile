@@ -106,7 +106,7 @@ checks-of-cargo:
 	@$(MAKE) --no-print-directory lint-rust
 
 # Install packages and build with cargo side by side. Each is sequential within: both take a lock.
-programs: installed setup
+programs: installed setup $(BIN)/leo-quinn $(BIN)/leo-s2n
 	@scripts/kernel.sh
 	@scripts/lab.sh
 
