@@ -18,6 +18,7 @@ MARKS = {
     "a comparison of detectors": ("detection.json",),
     "learning curves": ("curves.csv",),
     "a network's run": ("network.json",),
+    "a sweep of networks": ("cells.json",),
     "a run of programs": ("connections.parquet",),
     "a lab run": ("flows.parquet",),
     "a shipped policy": ("choice.json",),

@@ -89,8 +89,9 @@ class ByLoad(Strict):
 class Routing(Strict):
     """Shortest paths by propagation delay, over lasers between satellites; stations do not relay."""
 
-    interval_ms: Annotated[float, Range(ge=1, le=60_000)] = 100.0
-    """Time between two updates of delays and forwarding tables."""
+    interval_ms: Annotated[float, Range(ge=1, le=3.6e6)] = 100.0
+    """Time between two updates of delays and forwarding tables; one as long as the run freezes
+    the network."""
     vanished_links: Literal["deliver", "lose"] = "deliver"
     """Fate of packets queued or in flight on a link that vanishes. Hypatia delivers them."""
     paths: Annotated[int, Range(ge=1, le=100)] = 1

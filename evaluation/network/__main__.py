@@ -1,4 +1,4 @@
-"""``leogym network``: check, build, run and plot whole networks of satellites."""
+"""``leogym network``: check, build, run, sweep and plot whole networks of satellites."""
 
 import argparse
 import csv
@@ -15,8 +15,10 @@ from leogym.common.command_line import OneLineParser, as_folder
 from leogym.common.errors import InputError, reports_input_errors
 from leogym.common.progress import Progress
 from leogym.configs import network as schema
+from leogym.evaluation.network import cells, sweep_command
 from leogym.evaluation.network import run as running
-from leogym.evaluation.runs.schemes import Policy, load_policy, shipped
+from leogym.evaluation.runs.backends import policy_of
+from leogym.evaluation.runs.schemes import Policy
 from leogym.evaluation.runs.schemes import parse as parse_schemes
 from leogym.traces.network import description as describing
 from leogym.traces.network.description import Description
@@ -31,7 +33,7 @@ def parser() -> OneLineParser:
         description="Networks of satellites: thousands of flows over every satellite of a constellation.",
         examples=("info hotspot", "run kuiper-630 --out runs/kuiper"),
     )
-    commands = parser.add_subparsers(dest="what", required=True, metavar="info|check|build|run|plot")
+    commands = parser.add_subparsers(dest="what", required=True, metavar="info|check|build|run|sweep|plot")
     help_text = f"a network file, or one of {', '.join(schema.names())}"
 
     def add(name: str, text: str, examples: tuple[str, ...]) -> argparse.ArgumentParser:
@@ -55,6 +57,7 @@ def parser() -> OneLineParser:
     runs.add_argument(
         "--series-ms", type=float, default=1000.0, help="interval of the series (default: 1000)"
     )
+    sweep_command.add_to(commands, help_text)
     plots = commands.add_parser(
         "plot", help="draw a run as one HTML page", examples=("runs/kuiper --out runs/kuiper.html",)
     )
@@ -81,6 +84,8 @@ def run(arguments: list[str]) -> int:
             _build(describing.load(options.network), options.out)
         case "plot":
             _plot(options)
+        case "sweep":
+            sweep_command.run(options)
         case _:
             _run(options)
     return 0
@@ -173,17 +178,10 @@ def _run(options: argparse.Namespace) -> None:
     if options.schemes is not None:
         contestants = parse_schemes(options.schemes, list(leosim.schemes()))
         given = contestants.policies
-        shares = dict.fromkeys(contestants.names or [], 1.0)
-        traffic = [part.model_dump() | {"schemes": shares} for part in network.traffic]
-        network = schema.parse(network.model_dump() | {"traffic": traffic}, "--schemes")
+        network = cells.with_schemes(network, contestants.names or [])
     description = describing.describe(network)
     output_folder.require(options.out, "a network's run")
-    named = {flow["scheme"] for flow in description.flows}
-    policies = {
-        name: leosim.Policy.load(str((given.get(name) or load_policy(shipped()[name])).folder))
-        for name in named
-        if name in given or name in shipped()
-    }
+    policies = {name: policy_of(policy.files) for name, policy in cells.policies(description, given).items()}
     with Progress(f"running {network.name}", network.duration_s) as progress:
         measured = running.simulate(
             description, policies, series_ms=options.series_ms, progress=progress.advance

@@ -92,7 +92,7 @@ class Simulator:
         self._traces = {
             name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in inputs.traces.items()
         }
-        self._policies = {scheme: _policy(files) for scheme, files in inputs.policies.items()}
+        self._policies = {scheme: policy_of(files) for scheme, files in inputs.policies.items()}
         self._part_rows = inputs.part_rows
         self._programs = inputs.programs
 
@@ -279,6 +279,7 @@ def policy_folders(policies: Mapping[str, Mapping[str, bytes]]) -> Iterator[dict
         yield folders
 
 
-def _policy(files: Mapping[str, bytes]) -> leosim.Policy:
+def policy_of(files: Mapping[str, bytes]) -> leosim.Policy:
+    """Return the policy in files by name."""
     with policy_folders({"": files}) as folders:
         return leosim.Policy.load(str(folders[""]))

@@ -27,6 +27,8 @@ AHEAD = 2
 LOOK_S = 0.5
 """Poll interval for signals: a blocking wait misses one just before it or on another thread."""
 
+Item = TypeVar("Item")
+Part = TypeVar("Part")
 Taken = TypeVar("Taken")
 Take: TypeAlias = Callable[[Run, Iterator[Measurement]], Taken]
 
@@ -58,8 +60,48 @@ def run_on_ray(
 ) -> Generator[tuple[Run, Taken], None, None]:
     """Like `run_here`, with each run as a task on the cluster of `joining.joined`.
 
-    Traces and policies are sent along: the cluster's machines need this package but no files. Parts arrive
-    one by one, and tasks wait until they are fetched. Ray's client (``ray://``) cannot stream parts.
+    Traces and policies are sent along: the cluster's machines need this package but no files.
+    """
+
+    def label(run: Run) -> str:
+        return f"{run.suite} {run.scenario.name} {run.scheme} {run.repeat}"
+
+    yield from items_on_ray(
+        runs,
+        _measured,
+        inputs,
+        jobs,
+        take,
+        arguments=lambda run: (run.backend, run.scenario.to_json(), run.interval_ms),
+        label=label,
+    )
+
+
+def items_here(
+    items: Sequence[Item],
+    work: Callable[[Item, Stop], Iterator[Part]],
+    jobs: int,
+    take: Callable[[Item, Iterator[Part]], Taken],
+) -> Generator[tuple[Item, Taken], None, None]:
+    """Like `run_here`, for items of any kind, whose ``work`` yields their parts."""
+    stop, threads = Stop(), jobs or cores()
+    yield from _on_threads(items, lambda item: work(item, stop), threads, lambda: threads, take, stop)
+
+
+def items_on_ray(
+    items: Sequence[Item],
+    work: Callable[..., Iterator[Part]],
+    shared: object,
+    jobs: int,
+    take: Callable[[Item, Iterator[Part]], Taken],
+    *,
+    arguments: Callable[[Item], tuple[Any, ...]],
+    label: Callable[[Item], str],
+) -> Generator[tuple[Item, Taken], None, None]:
+    """Yield each item with ``take``'s result, like `run_on_ray`, for items of any kind.
+
+    A task yields the parts of ``work(shared, *arguments(item))``. Parts arrive one by one, and tasks wait
+    until they are fetched. Ray's client (``ray://``) cannot stream parts.
 
     ``jobs`` run at a time; 0: two per core of the cluster, to keep all busy, also of nodes that join later.
     """
@@ -71,7 +113,7 @@ def run_on_ray(
 
     cluster, ours = joining.current(), build.describe(PACKAGES)
     cluster.require_cpus(1, "a run")
-    shared = ray.put(inputs)
+    common = ray.put(shared)
     streams = not client.is_connected()
     options: dict[str, Any] = {"num_cpus": 1, "max_retries": RETRIES}
     if streams:
@@ -93,10 +135,9 @@ def run_on_ray(
                 return
             yield ray.get(part)
 
-    def parts(run: Run) -> Iterator[Measurement]:
+    def parts(item: Item) -> Iterator[Part]:
         stop.check()
-        answer = task.remote(run.backend, shared, run.scenario.to_json(), run.interval_ms)
-        label = f"{run.suite} {run.scenario.name} {run.scheme} {run.repeat}"
+        answer = task.remote(work, common, *arguments(item))
         try:
             with stop.by(lambda: ray.cancel(answer, force=True)):
                 answers = arrived(answer)
@@ -114,44 +155,44 @@ def run_on_ray(
             if (fault := cluster.fails_within(NODE_CHECK_S)) is not None:
                 raise InputError(fault) from None
             why = f"its worker ended {RETRIES + 1} times: {first_line(error)}"
-            raise InputError(cluster.with_resume(f"{label}: {why}")) from None
+            raise InputError(cluster.with_resume(f"{label(item)}: {why}")) from None
 
     cluster.start_waiting(1, "a run")
-    yield from _on_threads(runs, parts, len(runs), lambda: jobs or 2 * max(1, cluster.cpus), take, stop)
+    yield from _on_threads(items, parts, len(items), lambda: jobs or 2 * max(1, cluster.cpus), take, stop)
 
 
 def _on_threads(
-    runs: Sequence[Run],
-    parts: Callable[[Run], Iterator[Measurement]],
+    items: Sequence[Item],
+    parts: Callable[[Item], Iterator[Part]],
     threads: int,
     submitted: Callable[[], int],
-    take: Take[Taken],
+    take: Callable[[Item, Iterator[Part]], Taken],
     stop: Stop,
-) -> Generator[tuple[Run, Taken], None, None]:
-    """Yield each run as it ends, with ``take``'s result from one of the threads.
+) -> Generator[tuple[Item, Taken], None, None]:
+    """Yield each item, such as a run, as it ends, with ``take``'s result from one of the threads.
 
-    There are at most ``threads`` threads and ``submitted()`` unfinished runs, a number that may change.
-    On an early end, such as Ctrl-C, ask the active runs to stop and wait for them.
+    There are at most ``threads`` threads and ``submitted()`` unfinished items, a number that may change.
+    On an early end, such as Ctrl-C, ask the active items to stop and wait for them.
     """
-    if not runs:
+    if not items:
         return
 
-    def measured(run: Run) -> Taken:
-        return take(run, parts(run))
+    def measured(item: Item) -> Taken:
+        return take(item, parts(item))
 
-    # A pool starts no more threads than there are unfinished runs.
-    with ThreadPoolExecutor(min(threads, len(runs))) as pool:
+    # A pool starts no more threads than there are unfinished items.
+    with ThreadPoolExecutor(min(threads, len(items))) as pool:
         try:
             # Submit few at a time: a wait scans all pending futures.
-            waiting, pending = iter(runs), dict[Future[Taken], Run]()
+            waiting, pending = iter(items), dict[Future[Taken], Item]()
             while True:
                 free = max(0, submitted() - len(pending))
-                pending |= {pool.submit(measured, run): run for run in islice(waiting, free)}
+                pending |= {pool.submit(measured, item): item for item in islice(waiting, free)}
                 if not pending:
                     break
                 done, _ = wait(pending, LOOK_S, return_when=FIRST_COMPLETED)
                 for future in done:
-                    pending |= {pool.submit(measured, run): run for run in islice(waiting, 1)}
+                    pending |= {pool.submit(measured, item): item for item in islice(waiting, 1)}
                     yield pending.pop(future), future.result()
         except BaseException:
             stop.ask()
@@ -165,15 +206,20 @@ def jobs_here(kind: type[Backend], jobs: int) -> int:
     return jobs or (1 if kind.real_time else cores())
 
 
-def _run_remotely(
-    name: str, inputs: Inputs, scenario_json: str, interval_ms: float
-) -> Iterator[dict[str, str] | Measurement]:
-    """Yield this node's build, then the parts of a measurement."""
-    import ray
-
-    yield {"node": ray.util.get_node_ip_address(), **build.describe(PACKAGES)}
+def _measured(inputs: Inputs, name: str, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
+    """Yield the parts of a run's measurement."""
     yield from measure(backend(name)(inputs), scenario_json, interval_ms)
 
 
-def _run_remotely_as_a_whole(*arguments: Any) -> list[dict[str, str] | Measurement]:
+def _run_remotely(
+    work: Callable[..., Iterator[Part]], shared: object, *arguments: Any
+) -> Iterator[dict[str, str] | Part]:
+    """Yield this node's build, then the parts of ``work``."""
+    import ray
+
+    yield {"node": ray.util.get_node_ip_address(), **build.describe(PACKAGES)}
+    yield from work(shared, *arguments)
+
+
+def _run_remotely_as_a_whole(*arguments: Any) -> list[Any]:
     return list(_run_remotely(*arguments))

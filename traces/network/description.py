@@ -134,7 +134,9 @@ def describe(network: Network) -> Description:
         network, resolved, Topology(network, resolved), traffic.flows(network, resolved)
     )
     try:
-        leosim.Constellation(description.core(description.flows[:1]), series_ms=0)
+        # Policies may steer the flows' schemes, and only a run knows them.
+        flows = [flow | {"scheme": "reno"} for flow in description.flows[:1]]
+        leosim.Constellation(description.core(flows), series_ms=0)
     except leosim.InputError as error:
         raise InputError(str(error)) from None
     return description

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,14 @@ class Topology:
             max_slant_km=rule.max_slant_km,
             epoch=self.epoch,
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The orbits of catalogued satellites are an object of the core, which cannot be pickled.
+        return {name: value for name, value in self.__dict__.items() if name != "orbits"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        self.orbits = propagator(self.constellation, self.epoch)
 
     @property
     def satellites(self) -> int:
