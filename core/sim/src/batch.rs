@@ -166,19 +166,19 @@ impl Batch {
         stop: Stop<'_>,
     ) -> Result<(), Unbuilt> {
         let settings @ &BatchSettings { watches, holds, .. } = &self.settings;
-        let learners: Vec<usize> = (0..simulation.flows().len())
-            .filter(|&flow| {
-                let flow = &simulation.flows()[flow];
-                match flow.steering {
-                    Steering::Outside => !watches,
-                    Steering::Scheme => watches && !flow.sends_datagrams(),
-                    Steering::Policy(_) => false,
-                }
+        let learners: Vec<usize> = (0..)
+            .zip(simulation.flows())
+            .filter(|(_, flow)| match flow.steering {
+                Steering::Outside => !watches,
+                Steering::Scheme => watches && !flow.sends_datagrams(),
+                Steering::Policy(_) => false,
             })
+            .map(|(flow, _)| flow)
             .collect();
         let which = if watches { "a classic scheme" } else { AGENT_SCHEME };
         let refuse = |rule| Err(ScenarioError::new(name, "flows", rule).into());
         match learners.len() {
+            _ if !simulation.copies() => return refuse("environments run no QUIC stacks".to_owned()),
             0 => return refuse(format!("at least one flow needs the scheme {which:?}")),
             count if count <= settings.slots => {}
             _ => return refuse(format!("at most {} flows of the scheme {which:?}", settings.slots)),

@@ -20,6 +20,7 @@ use crate::ecn::Ecn;
 use crate::oracle::Oracle;
 use crate::packet::{Head, Packet};
 use crate::route::Routes;
+use crate::stack_flow::StackFlow;
 use crate::telemetry::Headers;
 use crate::windows::Windows;
 
@@ -267,6 +268,16 @@ impl Flow {
     }
 
     pub fn stats(&self) -> SenderStats {
+        if let Some(stats) = self.stack().map(StackFlow::stats) {
+            // QUIC sends the frames of lost packets again (RFC 9002 §3).
+            return SenderStats {
+                sent: stats.sent_packets,
+                lost: stats.lost_packets,
+                retransmitted: stats.lost_packets,
+                timeouts: stats.probe_timeouts,
+                ..SenderStats::default()
+            };
+        }
         match self.load.as_ref().and_then(|load| load.datagrams()) {
             Some([sent, ..]) => SenderStats { sent, ..SenderStats::default() },
             None => self.sender.stats(),

@@ -22,6 +22,8 @@ mod run_log;
 mod scenario;
 mod simulation;
 mod source;
+mod stack_flow;
+mod stacks;
 mod telemetry;
 mod windows;
 mod workers;

@@ -32,6 +32,8 @@ use crate::scenario::{
     UDP_SCHEME, nanos, sends_datagrams,
 };
 use crate::source::{OnOff, Source};
+use crate::stack_flow::StackFlow;
+use crate::stacks::{STACK_SCHEMES, is_missing, is_stack, stack, unsupported};
 use crate::telemetry::{Headers, Port, Size};
 
 /// Path traces by the key that scenarios use.
@@ -278,16 +280,28 @@ pub fn driver(
         // A UDP flow's sender never sends; its scheme is a placeholder.
         return Ok((Scheme::external(External::new()), Steering::Scheme));
     }
+    if is_stack(&spec.scheme) {
+        // Its sender never sends, either.
+        return match unsupported(spec) {
+            Some((field, rule)) => {
+                Err(ScenarioError::new(&scenario.name, format!("flows.{index}.{field}"), rule))
+            }
+            None => Ok((Scheme::external(External::new()), Steering::Scheme)),
+        };
+    }
     let context = if leo_cc::announced_to(&spec.scheme).is_some() {
         announcements::along(scenario, &spec.route, traces, seed)
     } else {
         Context { seed, saved: spec.resume.map(|saved| saved.into()), ..Context::default() }
     };
     let scheme = Scheme::by_name(&spec.scheme, &context).ok_or_else(|| {
+        let stacks = STACK_SCHEMES.iter().map(|(name, _)| *name);
+        let names: Vec<_> = leo_cc::NAMES.iter().copied().chain(stacks).collect();
+        let absent = if is_missing(&spec.scheme) { "this build of the simulator" } else { "the simulator" };
         let rule = format!(
-            "the simulator does not run the scheme {:?} (it runs: {}, and policies that are given)",
+            "{absent} does not run the scheme {:?} (it runs: {}, and policies that are given)",
             spec.scheme,
-            leo_cc::NAMES.join(", ")
+            names.join(", ")
         );
         ScenarioError::new(&scenario.name, format!("flows.{index}.scheme"), rule)
     })?;
@@ -322,7 +336,11 @@ pub fn flow_over(
     let spec = &scenario.flows[index];
     let extra_delay = nanos(spec.extra_delay_ms, NANOS_PER_MS);
     let flow = Flow::new(spec.scheme.clone(), scheme, steering, routes, extra_delay, life.start, life.stop);
-    let load = load.or_else(|| {
+    let stack = |()| {
+        let stack = stack(&spec.scheme, life.seed, life.transfer_bytes)?;
+        Some(Load::Stack(Box::new(StackFlow::new(stack, life.transfer_bytes))))
+    };
+    let load = load.or_else(|| stack(())).or_else(|| {
         let rate_bps = (spec.rate_mbps? * 1e6).round() as u64;
         let source = Source::new(rate_bps, on_off(spec), life.seed);
         let udp = spec.scheme == UDP_SCHEME;

@@ -271,12 +271,12 @@ impl FlowSeries {
         self.time_s.push(now as f64 * NS);
         self.flow.push(index as u32);
         self.goodput_mbps.push(mbps(delivered - mark.delivered, interval_s));
-        self.send_mbps.push(mbps((stats.sent - mark.stats.sent) * u64::from(PACKET_BYTES), interval_s));
+        self.send_mbps.push(mbps(flow.wire_bytes(stats.sent - mark.stats.sent), interval_s));
         self.rtt_ms.push(if samples == 0 { f64::NAN } else { mean_rtt * NS_TO_MS });
         self.base_rtt_ms.push(base_rtt as f64 * NS_TO_MS);
-        self.cwnd_packets
-            .push(flow.oracle.as_ref().map_or(flow.sender.window(), |oracle| oracle.window(now)));
-        self.in_flight_packets.push(flow.sender.in_flight());
+        let (window, in_flight) = flow.window_and_flight(now);
+        self.cwnd_packets.push(window);
+        self.in_flight_packets.push(in_flight);
         let pacing = flow.pacing_rate(now);
         self.pacing_mbps.push(pacing.map_or(f64::NAN, |rate| rate as f64 * 8e-6));
         self.lost_packets.push((stats.lost - mark.stats.lost) as u32);

@@ -26,7 +26,7 @@ use crate::telemetry::{Port, bandwidth_bps};
 /// The shortest monitor interval.
 pub(crate) const MIN_INTERVAL: Nanos = 1_000_000;
 
-/// A simulation of a scenario. A clone runs on as the original does.
+/// A simulation of a scenario. A clone runs on as the original does; see [`Self::copies`].
 #[derive(Clone)]
 pub struct Simulation {
     pub(crate) now: Nanos,
@@ -348,10 +348,16 @@ impl Simulation {
             flow.receiver.on_push();
         }
         let ack = flow.take_data(packet, self.now);
-        let has_client = matches!(flow.load.as_deref(), Some(Load::Connection(_)));
+        let (has_client, is_stack) = match flow.load.as_deref() {
+            Some(Load::Connection(_)) => (true, false),
+            Some(Load::Stack(_)) => (false, true),
+            _ => (false, false),
+        };
         self.answer(index, ack, packet.propagation);
         if has_client {
             self.hear_client(index);
+        } else if is_stack {
+            self.send_answers(index);
         }
     }
 

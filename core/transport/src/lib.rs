@@ -22,6 +22,7 @@ mod sack;
 mod scoreboard;
 mod send_buffer;
 mod sender;
+mod stack;
 mod supply;
 mod undo;
 mod window_usage;
@@ -35,6 +36,7 @@ pub use rtt::RttEstimator;
 pub use sack::{MAX_SACK_BLOCKS, SackBlocks};
 pub use send_buffer::SendBuffer;
 pub use sender::{Sender, SenderStats, Transmit};
+pub use stack::{Datagram, End, Stack, StackStats};
 
 pub use leo_cc::{EcnMode, NEVER, Nanos, RateSample, SEGMENT_BYTES};
 

@@ -7,17 +7,27 @@ use super::Simulation;
 use crate::client::Step;
 use crate::flow::{Load, Phase};
 use crate::packet::{Head, Kind};
+use crate::stack_flow::Outgoing;
 
 /// Bytes of a request on the wire: an HTTP GET with its headers.
 const REQUEST_BYTES: u32 = 400 + HEADER_BYTES;
 
 impl Simulation {
+    /// Return whether the simulation can be cloned: not with flows of other transports, such as QUIC stacks.
+    pub fn copies(&self) -> bool {
+        self.flows.iter().all(|flow| flow.stack().is_none())
+    }
+
     /// Let the load of flow `index` do what is due.
     #[inline(never)]
     pub(super) fn run_load(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         match flow.load.as_deref_mut() {
             None | Some(Load::Datagrams(_)) => {}
+            Some(Load::Stack(stack)) => {
+                stack.run(self.now);
+                self.send_answers(index);
+            }
             Some(Load::Application(_)) => flow.write(self.now),
             Some(Load::Call(call)) => {
                 if let Some(report) = call.take_report(self.now) {
@@ -74,8 +84,34 @@ impl Simulation {
                 self.pump(index);
             }
             Some(Load::Call(call)) => call.on_report(self.now, packet.seq, packet.timestamp),
+            Some(Load::Stack(stack)) => {
+                let sample = stack.on_answer(self.now, packet);
+                let is_complete = stack.is_complete();
+                if let Some((rtt, base)) = sample {
+                    flow.record_rtt(rtt, base);
+                }
+                if is_complete {
+                    flow.complete(self.now);
+                    self.note_change(index);
+                } else {
+                    self.pump(index);
+                }
+            }
             _ => {}
         }
+    }
+
+    /// Send what the receiving end of another transport sends now.
+    #[inline(never)]
+    pub(super) fn send_answers(&mut self, index: usize) {
+        let now = self.now;
+        let path = self.flows[index].routes.path();
+        while let Some(Load::Stack(stack)) = self.flows[index].load.as_deref_mut() {
+            let Some(Outgoing { number, bytes, ecn }) = stack.answer(now) else { break };
+            let head = Head::new(Kind::Report, bytes, index, path);
+            self.send_back(Head { seq: number, timestamp: now, ecn, ..head }.into());
+        }
+        self.events.set_flow_earlier(index, self.flows[index].next_event());
     }
 
     /// Let a client do what is due.

@@ -51,8 +51,8 @@ impl Simulation {
             let mut head = head;
             if flow.sends_datagrams() {
                 let datagram = flow.load.as_mut().and_then(|load| load.take(self.now));
-                let Some((seq, bytes)) = datagram else { return };
-                (head.seq, head.bytes) = (seq, bytes as u16);
+                let Some(datagram) = datagram else { return };
+                (head.seq, head.bytes, head.ecn) = (datagram.number, datagram.bytes as u16, datagram.ecn);
             } else {
                 let Some(transmit) = flow.sender.transmit(self.now) else { return };
                 head.seq = transmit.seq;

@@ -92,8 +92,8 @@ impl Simulation {
             let _: Offer = link.offer(packet, self.now);
         };
         if flow.sends_datagrams() {
-            while let Some((seq, bytes)) = flow.load.as_mut().and_then(|load| load.take(self.now)) {
-                send(link, seq, bytes, Ecn::default());
+            while let Some(packet) = flow.load.as_mut().and_then(|load| load.take(self.now)) {
+                send(link, packet.number, packet.bytes, packet.ecn);
             }
         } else {
             while flow.may_send(self.now) {
