@@ -132,7 +132,7 @@ def main() -> int:
         print("\n".join(str(path) for path in record(Path(options.schemes[1]), keep=options.keep)))
         return 0
     console = Console()
-    chosen = options.schemes or list(leosim.schemes())
+    chosen = options.schemes or [*leosim.schemes(), *leosim.stack_schemes()]
     runs = [run for recording in golden.shipped() for run in recording.runs if run.scheme in chosen]
     if options.runs:
         _print_runs(console, compare(runs))

@@ -127,7 +127,7 @@ def run(scenarios: Sequence[Scenario], series_ms: float) -> list[leosim.RunLog]:
 def _with_buffers(scenario: Scenario) -> Scenario:
     flows = [
         flow
-        if flow.scheme == DATAGRAMS
+        if flow.scheme == DATAGRAMS or flow.scheme in leosim.stack_schemes()
         else flow.model_copy(
             update={
                 name: size

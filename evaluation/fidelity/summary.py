@@ -13,7 +13,7 @@ from leogym.evaluation.recorded.results import Results
 
 SINGLE = "fidelity"
 """The suite of single flows with schemes that stock kernels have."""
-SINGLES = (SINGLE, f"{SINGLE}-bbr3")
+SINGLES = (SINGLE, f"{SINGLE}-bbr3", f"{SINGLE}-quic", f"{SINGLE}-quic-leo")
 """The suites of single flows."""
 
 
@@ -73,7 +73,7 @@ def summary(scheme: str, compared: Sequence[Comparison]) -> Fidelity:
 
 @cache
 def _of_scheme(scheme: str) -> Fidelity | None:
-    if scheme not in leosim.schemes():
+    if scheme not in {*leosim.schemes(), *leosim.stack_schemes()}:
         return None
     paths = [path for name in SINGLES if (path := golden.FOLDER / f"{name}.json").exists()]
     runs = [run for path in paths for run in golden.read(path).runs if run.scheme == scheme]

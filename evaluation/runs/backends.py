@@ -98,8 +98,8 @@ class Simulator:
 
     @staticmethod
     def schemes() -> list[str]:
-        """Return the schemes that run without a policy, and that of calls."""
-        return [*leosim.schemes(), CALL_SCHEME]
+        """Return the schemes that run without a policy, those of QUIC stacks and that of calls."""
+        return [*leosim.schemes(), *leosim.stack_schemes(), CALL_SCHEME]
 
     @staticmethod
     def version() -> str | None:

@@ -104,7 +104,7 @@ class Contestants:
 
 def about(name: str, policy: Policy | None, *, located: bool = True) -> str:
     """Return the report's description of a scheme; unless ``located`` without the path of its policy."""
-    text = "" if policy else leosim.schemes().get(name) or stacks.describe(name) or ""
+    text = "" if policy else _of_scheme(name)
     if policy:
         if policy.program is None:
             agent = policy.metadata.get("agent", "")
@@ -116,6 +116,12 @@ def about(name: str, policy: Policy | None, *, located: bool = True) -> str:
         text += f", trained for {steps:,} steps" if isinstance(steps, int) else ""
         text += f", monitor interval {policy.interval_ms:g} ms."
     return text.strip() or "No description."
+
+
+def _of_scheme(name: str) -> str:
+    """Return the description of a scheme without a policy."""
+    described = leosim.schemes().get(name) or stacks.describe(name) or leosim.stack_schemes().get(name)
+    return described or ""
 
 
 def _own(agent: str) -> str:

@@ -46,8 +46,11 @@ impl Constellation {
         })
     }
 
-    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Self {
-        self.clone()
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if !self.inner.copies() {
+            return Err(input_error("network: flows: QUIC stacks cannot be copied"));
+        }
+        Ok(self.clone())
     }
 
     #[getter]

@@ -40,6 +40,12 @@ fn schemes(python: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         .into_py_dict(python)
 }
 
+/// The schemes of this build's QUIC stacks, with a sentence about each.
+#[pyfunction]
+fn stack_schemes(python: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    leo_sim::STACK_SCHEMES.iter().copied().into_py_dict(python)
+}
+
 /// The rule that the JSON of a scenario's part breaks, after the path of its field.
 #[pyfunction]
 fn broken_rule(part: &str, json: &str) -> Option<(String, String)> {
@@ -53,6 +59,7 @@ fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("BUILD", env!("LEOSIM_BUILD"))?;
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
+    module.add_function(wrap_pyfunction!(stack_schemes, module)?)?;
     module.add_function(wrap_pyfunction!(broken_rule, module)?)?;
     module.add_function(wrap_pyfunction!(announcements::missing_announcements, module)?)?;
     module.add_function(wrap_pyfunction!(base_rtt_steps::base_rtt_steps, module)?)?;

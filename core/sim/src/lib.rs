@@ -41,6 +41,7 @@ pub use scenario::{
     ScenarioError, SizeDistribution, TransmitterSpec, VanishedLinks, check_part,
 };
 pub use simulation::Simulation;
+pub use stacks::STACK_SCHEMES;
 
 pub use leo_cc::{Announcement, BaseRttSteps, NAMES as SCHEMES, TABLE as SCHEME_TABLE};
 pub use leo_workload::{Gcc, Player};

@@ -7,7 +7,7 @@ use super::Simulation;
 use crate::client::Step;
 use crate::flow::{Load, Phase};
 use crate::packet::{Head, Kind};
-use crate::stack_flow::Outgoing;
+use crate::stack_flow::{Outgoing, StackFlow};
 
 /// Bytes of a request on the wire: an HTTP GET with its headers.
 const REQUEST_BYTES: u32 = 400 + HEADER_BYTES;
@@ -86,15 +86,14 @@ impl Simulation {
             Some(Load::Call(call)) => call.on_report(self.now, packet.seq, packet.timestamp),
             Some(Load::Stack(stack)) => {
                 let sample = stack.on_answer(self.now, packet);
-                let is_complete = stack.is_complete();
                 if let Some((rtt, base)) = sample {
                     flow.record_rtt(rtt, base);
                 }
-                if is_complete {
+                self.pump(index);
+                let flow = &mut self.flows[index];
+                if flow.stack().is_some_and(StackFlow::is_complete) {
                     flow.complete(self.now);
                     self.note_change(index);
-                } else {
-                    self.pump(index);
                 }
             }
             _ => {}
