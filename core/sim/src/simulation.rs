@@ -348,16 +348,10 @@ impl Simulation {
             flow.receiver.on_push();
         }
         let ack = flow.take_data(packet, self.now);
-        let (has_client, is_stack) = match flow.load.as_deref() {
-            Some(Load::Connection(_)) => (true, false),
-            Some(Load::Stack(_)) => (false, true),
-            _ => (false, false),
-        };
+        let has_client = matches!(flow.load.as_deref(), Some(Load::Connection(_) | Load::Stack(_)));
         self.answer(index, ack, packet.propagation);
         if has_client {
             self.hear_client(index);
-        } else if is_stack {
-            self.send_answers(index);
         }
     }
 

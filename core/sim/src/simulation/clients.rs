@@ -55,12 +55,12 @@ impl Simulation {
         }
     }
 
-    /// Tell the client of flow `index` which responses have arrived.
+    /// Tell the client of flow `index` which responses have arrived, or let the receiving end of another transport answer.
     #[inline(never)]
     pub(super) fn hear_client(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         let delivered = flow.receiver.delivered();
-        let Some(connection) = flow.connection_mut() else { return };
+        let Some(connection) = flow.connection_mut() else { return self.send_answers(index) };
         let (client, place) = (connection.client as usize, connection.place);
         let mut has_arrived = false;
         while let Some(object) = connection.take_response(delivered) {
