@@ -34,6 +34,8 @@ def lines() -> Iterator[str]:
     yield from ("", "SCHEMES")
     for name, sentence in leosim.schemes().items():
         yield from _entry(name, sentence)
+    for name, sentence in leosim.stack_schemes().items():
+        yield from _entry(name, sentence)
     yield from _entry(CALL_SCHEME, "Google congestion control (Carlucci et al. 2016), of workload.call.")
     yield from ("", "POLICIES: schemes trained here; how each differs from its publication")
     for name, folder in shipped().items():

@@ -77,7 +77,7 @@ def runs_of(name: str) -> Iterator[tuple[Run, list[dict[str, Any]]]]:
         yield run, flow_rows(measured, run.scenario, run.fairness_last_s, compare=run.compare)
 
 
-# quic-leo's schemes are the lab's.
+# The simulator has one of quic-leo's stacks.
 @pytest.mark.parametrize("name", [name for name in suites.shipped() if name != "quic-leo"])
 def test_every_suite_runs_and_measures_what_its_table_is_headed_by(name: str) -> None:
     one = suites.load(name)

@@ -231,6 +231,7 @@ def deeper(name: str, options: argparse.Namespace) -> str | None:
                     names.as_suite(given)
             known = {
                 *leosim.schemes(),
+                *leosim.stack_schemes(),
                 *schemes.shipped(),
                 *schemes.GROUPS,
                 *ADDED,

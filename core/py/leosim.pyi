@@ -27,7 +27,7 @@ def schemes() -> dict[str, str]:
     """Return the schemes that the simulator runs without a policy, each with a sentence."""
 
 def stack_schemes() -> dict[str, str]:
-    """Return the schemes of this build's QUIC stacks, each with a sentence; empty without the feature `quic`."""
+    """Return the schemes of this build's QUIC stacks, each with a sentence: none without `quic`."""
 
 def broken_rule(part: str, json: str) -> tuple[str, str] | None:
     """Return the first rule that a scenario's part breaks, after the path of its field; None if it is valid.

@@ -176,7 +176,7 @@ def _run(options: argparse.Namespace) -> None:
         network = schema.parse(network.model_dump() | {"duration_s": options.duration}, "--duration")
     given: dict[str, Policy] = {}
     if options.schemes is not None:
-        contestants = parse_schemes(options.schemes, list(leosim.schemes()))
+        contestants = parse_schemes(options.schemes, [*leosim.schemes(), *leosim.stack_schemes()])
         given = contestants.policies
         network = cells.with_schemes(network, contestants.names or [])
     description = describing.describe(network)

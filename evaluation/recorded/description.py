@@ -34,13 +34,16 @@ def describe(
     policies = contestants.policies if contestants else {}
     chosen = contestants.names if contestants else None
     names = [*(chosen or []), *(f.scheme for r in runs for f in r.scenario.flows)]
+    simulated = options.get("backend", "simulator") == "simulator"
     config = {
         "suites": [suite.model_dump(mode="json") for suite in suites],
         "scenarios": {
             suite.name: list(dict.fromkeys(run.scenario.name for run in runs if run.suite == suite.name))
             for suite in suites
         },
-        "schemes": {name: about(name, policies.get(name)) for name in dict.fromkeys(names)},
+        "schemes": {
+            name: about(name, policies.get(name), simulated=simulated) for name in dict.fromkeys(names)
+        },
         "policies": {
             name: {"sha256": policy.sha256, "metadata": policy.metadata}
             | (

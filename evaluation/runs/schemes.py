@@ -102,9 +102,12 @@ class Contestants:
     """Members of `GROUPS` that the backend does not run."""
 
 
-def about(name: str, policy: Policy | None, *, located: bool = True) -> str:
-    """Return the report's description of a scheme; unless ``located`` without the path of its policy."""
-    text = "" if policy else _of_scheme(name)
+def about(name: str, policy: Policy | None, *, located: bool = True, simulated: bool = True) -> str:
+    """Return the report's description of a scheme; unless ``located`` without the path of its policy.
+
+    Unless ``simulated``, a QUIC stack is described by its program.
+    """
+    text = "" if policy else _of_scheme(name, simulated)
     if policy:
         if policy.program is None:
             agent = policy.metadata.get("agent", "")
@@ -118,10 +121,10 @@ def about(name: str, policy: Policy | None, *, located: bool = True) -> str:
     return text.strip() or "No description."
 
 
-def _of_scheme(name: str) -> str:
+def _of_scheme(name: str, simulated: bool) -> str:
     """Return the description of a scheme without a policy."""
-    described = leosim.schemes().get(name) or stacks.describe(name) or leosim.stack_schemes().get(name)
-    return described or ""
+    here = leosim.schemes() | (leosim.stack_schemes() if simulated else {})
+    return here.get(name) or stacks.describe(name) or ""
 
 
 def _own(agent: str) -> str:
@@ -189,7 +192,7 @@ def require_known(name: str, source: str, runnable: Collection[str]) -> None:
     """Raise an `InputError` that lists the ``runnable`` schemes unless ``name`` is one."""
     if name not in runnable:
         registry.require_present(name, source)
-        where = ", but the simulator does" if name in leosim.schemes() else ""
+        where = ", but the simulator does" if name in {*leosim.schemes(), *leosim.stack_schemes()} else ""
         raise InputError(
             f"{source}: {name}: not a scheme that this backend runs{where} "
             f"{suggest_names(name, [*runnable, *shipped()], LISTED_BY)}; "

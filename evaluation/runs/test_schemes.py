@@ -93,7 +93,7 @@ def test_report_list_and_page_name_the_differences_from_the_publication(name):
 def test_page_and_list_have_the_schemes_of_the_simulators_table():
     page = PAGE.read_text(encoding="utf-8")
     shown = words("\n".join(listed.lines()))
-    for name, sentence in leosim.schemes().items():
+    for name, sentence in (leosim.schemes() | leosim.stack_schemes()).items():
         assert f"{name} {sentence}" in shown
         assert f"| `{name}` | {sentence} |" in page
         assert about(name, None) == sentence

@@ -1,10 +1,14 @@
 """The user's own stacks."""
 
+from pathlib import Path
+
+import leosim
 import pytest
 
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.quic import stacks
 
+ROOT = Path(__file__).resolve().parents[2]
 STACK = """
 name: mine
 schemes: [cubic, reno]
@@ -54,3 +58,12 @@ def test_a_stack_that_cannot_run_is_refused(register, change, message):
 def test_the_stacks_that_come_with_leogym_are_schemes():
     names = stacks.registered()
     assert {"quic:ngtcp2-cubic", "quic:ngtcp2-bbr", "quic:quinn-cubic", "quic:quinn-bbr"} <= names.keys()
+
+
+def test_simulator_and_lab_run_the_same_version_of_quinn():
+    [version] = {
+        sentence.split("quinn-proto ")[1].split(")")[0] for sentence in leosim.stack_schemes().values()
+    }
+    entry = f'name = "quinn-proto"\nversion = "{version}"\n'
+    for lock in (ROOT / "Cargo.lock", ROOT / "kernel_bridge/quic/Cargo.lock"):
+        assert entry in lock.read_text(encoding="utf-8"), lock

@@ -9,7 +9,7 @@ const PREFIX: &str = "quic:";
 
 /// The schemes of this build's QUIC stacks, each with a sentence.
 #[cfg(feature = "quic")]
-pub const STACK_SCHEMES: &[(&str, &str)] = &leo_quic::SCHEMES;
+pub const STACK_SCHEMES: &[(&str, &str)] = &leo_stacks::SCHEMES;
 /// The schemes of this build's QUIC stacks: none without the feature `quic`.
 #[cfg(not(feature = "quic"))]
 pub const STACK_SCHEMES: &[(&str, &str)] = &[];
@@ -28,7 +28,7 @@ pub fn is_missing(scheme: &str) -> bool {
 #[cfg_attr(not(feature = "quic"), expect(clippy::missing_const_for_fn, reason = "const without stacks"))]
 pub fn stack(scheme: &str, seed: u64, transfer_bytes: Option<u64>) -> Option<Box<dyn Stack>> {
     #[cfg(feature = "quic")]
-    return leo_quic::stack(scheme, seed, transfer_bytes);
+    return leo_stacks::stack(scheme, seed, transfer_bytes);
     #[cfg(not(feature = "quic"))]
     {
         let _ = (scheme, seed, transfer_bytes);

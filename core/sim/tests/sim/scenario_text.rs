@@ -162,9 +162,10 @@ fn what_only_the_simulator_can_refuse_is_named_too() {
     };
     assert_eq!(build(VALID), r#"two: links.b.trace: no path trace "path" was given"#);
     let static_links = VALID.replace(r#""trace": "path", "offset_s": 3"#, r#""delay_ms": 3"#);
+    let stacks: Vec<_> = leo_sim::STACK_SCHEMES.iter().map(|(name, _)| *name).collect();
     let expected = format!(
         r#"two: flows.1.scheme: the simulator does not run the scheme "tahoe" (it runs: {}, and policies that are given)"#,
-        leo_sim::SCHEMES.join(", ")
+        [leo_sim::SCHEMES, &stacks[..]].concat().join(", ")
     );
     assert_eq!(build(&static_links.replace("reno", "tahoe")), expected);
 }

@@ -1,7 +1,7 @@
 //! The two applications of a flow, as leo-quinn's: the receiver asks for bytes in eight bytes, and the sender sends them.
 
 use bytes::Bytes;
-use quinn_proto::{Connection, Dir, Event, ReadError, StreamEvent, StreamId, WriteError};
+use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, WriteError};
 
 /// Bytes of a write.
 const CHUNK_BYTES: usize = 1 << 16;
@@ -99,11 +99,9 @@ fn hear(connection: &mut Connection, id: StreamId, request: &mut Vec<u8>) -> Opt
 fn read(connection: &mut Connection, id: StreamId, mut take: impl FnMut(&[u8])) {
     let mut stream = connection.recv_stream(id);
     let Ok(mut chunks) = stream.read(true) else { return };
-    loop {
-        match chunks.next(CHUNK_BYTES) {
-            Ok(Some(chunk)) => take(&chunk.bytes),
-            Ok(None) | Err(ReadError::Blocked | ReadError::Reset(_)) => break,
-        }
+    // `Err` means that nothing more has arrived: neither end resets the stream.
+    while let Ok(Some(chunk)) = chunks.next(CHUNK_BYTES) {
+        take(&chunk.bytes);
     }
     // Transmission follows in any case.
     let _ = chunks.finalize();
