@@ -18,7 +18,7 @@ from leogym.configs import network as schema
 from leogym.evaluation.network import cells, sweep_command
 from leogym.evaluation.network import run as running
 from leogym.evaluation.runs.backends import policy_of
-from leogym.evaluation.runs.schemes import Policy
+from leogym.evaluation.runs.schemes import Policy, shipped
 from leogym.evaluation.runs.schemes import parse as parse_schemes
 from leogym.traces.network import description as describing
 from leogym.traces.network.description import Description
@@ -77,11 +77,11 @@ def run(arguments: list[str]) -> int:
     options = parser().parse_args(arguments)
     match options.what:
         case "info":
-            print(*_info(describing.load(options.network)), sep="\n")
+            print(*_info(describing.load(options.network, shipped())), sep="\n")
         case "check":
             return _check(options)
         case "build":
-            _build(describing.load(options.network), options.out)
+            _build(describing.load(options.network, shipped()), options.out)
         case "plot":
             _plot(options)
         case "sweep":
@@ -118,7 +118,7 @@ def _info(description: Description) -> list[str]:
 def _check(options: argparse.Namespace) -> int:
     if not 0.01 <= options.step_s <= 3600:
         raise InputError(f"--step-s: must be a number from 0.01 to 3600, not {options.step_s:g}")
-    description = describing.load(options.network)
+    description = describing.load(options.network, shipped())
     faults = describing.check(description, options.step_s)
     for fault in faults:
         print(fault, file=sys.stderr)
@@ -179,14 +179,14 @@ def _run(options: argparse.Namespace) -> None:
         contestants = parse_schemes(options.schemes, [*leosim.schemes(), *leosim.stack_schemes()])
         given = contestants.policies
         network = cells.with_schemes(network, contestants.names or [])
-    description = describing.describe(network)
+    description = describing.describe(network, cells.steered(given))
     output_folder.require(options.out, "a network's run")
     policies = {name: policy_of(policy.files) for name, policy in cells.policies(description, given).items()}
     with Progress(f"running {network.name}", network.duration_s) as progress:
         measured = running.simulate(
             description, policies, series_ms=options.series_ms, progress=progress.advance
         )
-    running.save(measured, description, options.out)
+    running.save(measured, network, options.out)
     print(*running.summary(measured, description), sep="\n")
     print(f"tables: {options.out}")
 

@@ -96,11 +96,12 @@ def plan(
     return cells
 
 
+def steered(given: Mapping[str, Policy]) -> set[str]:
+    """Return the schemes for which there are policies: those ``given``, and shipped ones."""
+    return {*given, *shipped()}
+
+
 def policies(description: Description, given: Mapping[str, Policy]) -> dict[str, Policy]:
-    """Return the policies of a network's flows: those ``given``, and shipped ones."""
-    named = {flow["scheme"] for flow in description.flows}
-    return {
-        name: given.get(name) or load_policy(shipped()[name])
-        for name in sorted(named)
-        if name in given or name in shipped()
-    }
+    """Return the policies of a network's flows, of `steered`."""
+    named = {flow["scheme"] for flow in description.flows} & steered(given)
+    return {name: given.get(name) or load_policy(shipped()[name]) for name in sorted(named)}

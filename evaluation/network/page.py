@@ -47,8 +47,9 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, pl.DataFrame], Descrip
         raise InputError(f"{folder}: (folder): does not hold a network's run")
     source = str(folder / META)
     meta = json_text.parse(text_file.read(folder / META, _MOST_BYTES), source)
-    description = describing.describe(schema.parse(meta["config"], source))
     tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in TABLES}
+    ran = set(tables["flows"]["scheme"])
+    description = describing.describe(schema.parse(meta["config"], source), policies=ran)
     return meta, tables, description
 
 

@@ -14,6 +14,7 @@ import polars as pl
 from leogym.common import output_folder
 from leogym.common.atomic import write_atomically
 from leogym.common.errors import InputError
+from leogym.configs.network import Network
 from leogym.configs.scenario import LEARNER
 from leogym.results import provenance
 from leogym.traces.network.description import Description
@@ -109,14 +110,14 @@ def simulate(
     return NetworkRun(tables, simulation.traffic(), time.monotonic() - began)
 
 
-def save(run: NetworkRun, description: Description, folder: Path) -> None:
-    """Write a run's tables and its description into a folder, which holds nothing else."""
+def save(run: NetworkRun, network: Network, folder: Path) -> None:
+    """Write the tables of a run of ``network`` and what describes it into a folder of its own."""
     output_folder.require(folder, "a network's run")
     output_folder.make(folder)
     for name, table in run.tables.items():
         table.write_parquet(folder / f"{name}.parquet")
-    meta = provenance.describe(description.network.model_dump(), description.network.seed)
-    meta |= {"traffic": run.traffic, "wall_s": round(run.wall_s, 3), "network": description.network.name}
+    meta = provenance.describe(network.model_dump(), network.seed)
+    meta |= {"traffic": run.traffic, "wall_s": round(run.wall_s, 3), "network": network.name}
     write_atomically(folder / META, json.dumps(meta, indent=1).encode())
 
 

@@ -67,7 +67,7 @@ def carry_out(
 
         def take(cell: Cell, parts: Iterator[run.NetworkRun]) -> None:
             for measured in parts:
-                run.save(measured, describing.describe(cell.network), folder / cell.name)
+                run.save(measured, cell.network, folder / cell.name)
 
         def work(cell: Cell, stop: Stop) -> Iterator[run.NetworkRun]:
             yield from _measured(series_ms, *_described(cell, given), stop)
@@ -96,7 +96,7 @@ def carry_out(
 
 
 def _described(cell: Cell, given: Mapping[str, Policy]) -> tuple[Description, dict[str, dict[str, bytes]]]:
-    description = describing.describe(cell.network)
+    description = describing.describe(cell.network, cells.steered(given))
     policies = cells.policies(description, given)
     return description, {name: dict(policy.files) for name, policy in policies.items()}
 

@@ -1,7 +1,7 @@
 """A network with all that its file names: stations, topology and flows."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -118,24 +118,27 @@ class Description:
             yield time_s, [(nodes.tolist(), rtt_ns / 1e6) for nodes, rtt_ns in simulation.routes()]
 
 
-def load(name_or_file: str) -> Description:
+def load(name_or_file: str, policies: Collection[str] = ()) -> Description:
     """Return a network that comes with LeoGym, or the one in a file, with all that it names.
 
+    ``policies`` are the schemes for which a run has policies.
+
     Raises:
-        InputError: the file, or one that it names, is invalid.
+        InputError: the file, or one that it names, is invalid, or a scheme is neither known nor a policy.
     """
-    return describe(schema.load(name_or_file))
+    return describe(schema.load(name_or_file), policies)
 
 
-def describe(network: Network) -> Description:
-    """Return a network with all that it names; see `load` for errors."""
+def describe(network: Network, policies: Collection[str] = ()) -> Description:
+    """Return a network with all that it names; see `load` for ``policies`` and errors."""
     resolved = stations.resolve(network)
     description = Description(
         network, resolved, Topology(network, resolved), traffic.flows(network, resolved)
     )
     try:
-        # Policies may steer the flows' schemes, and only a run knows them.
-        flows = [flow | {"scheme": "reno"} for flow in description.flows[:1]]
+        flows = [
+            flow | {"scheme": "reno"} if flow["scheme"] in policies else flow for flow in description.flows
+        ]
         leosim.Constellation(description.core(flows), series_ms=0)
     except leosim.InputError as error:
         raise InputError(str(error)) from None

@@ -172,7 +172,7 @@ def test_check_names_stations_without_a_satellite_and_pairs_without_a_route_and_
         ({"traffic": [{"pattern": "all_to_one", "to": "Rome"}]}, "traffic.0.to: 'Rome': no station"),
         ({"traffic": [{"pattern": "permutation", "schemes": {"satcp": 1.0}}]}, "announces no handovers"),
         (
-            {"traffic": [{"pattern": "permutation", "schemes": {"cubik": 1.0}}]},
+            {"traffic": [{"pattern": "permutation", "schemes": {"cubic": 1.0, "cubik": 1.0}}]},
             'does not run the scheme "cubik"',
         ),
         ({"colour": "red"}, "colour"),
