@@ -9,6 +9,7 @@ import polars as pl
 
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.runs.plan import Run
+from leogym.traces.path import cache
 
 STARVED_LINK_SHARE = 0.1
 STARVED_MEDIAN_SHARE = 0.5
@@ -30,7 +31,7 @@ def lines_of_suite(results: Results, suite: str) -> list[str]:
 
 def missing_announcements(runs: Iterable[Run], traces: Mapping[str, bytes]) -> list[dict[str, Any]]:
     """Return one entry per suite, scheme and need that no path of the flows announces, with the scenarios."""
-    parsed = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
+    parsed = {name: cache.parse(csv, name) for name, csv in traces.items()}
     scenarios: dict[tuple[str, str, str], list[str]] = {}
     checked = set()
     for run in runs:

@@ -28,6 +28,7 @@ from leogym.kernel_bridge.runner.run_folder import TooSlowError
 from leogym.kernel_bridge.runner.served_flows import runnable_schemes
 from leogym.kernel_bridge.runner.stop import Stop
 from leogym.results.measurement import Measurement
+from leogym.traces.path import cache
 
 SERIES_MS = 100.0
 """Interval of the recorded time series: the path traces' grid."""
@@ -89,9 +90,7 @@ class Simulator:
 
     def __init__(self, inputs: Inputs, stop: Stop | None = None) -> None:
         self._stop = stop or Stop()
-        self._traces = {
-            name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in inputs.traces.items()
-        }
+        self._traces = {name: cache.parse(csv, name) for name, csv in inputs.traces.items()}
         self._policies = {scheme: policy_of(files) for scheme, files in inputs.policies.items()}
         self._part_rows = inputs.part_rows
         self._programs = inputs.programs

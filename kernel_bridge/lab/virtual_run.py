@@ -27,6 +27,7 @@ from leogym.kernel_bridge.runner.run_log import FlowRecord
 from leogym.kernel_bridge.runner.served_flows import SATCP
 from leogym.kernel_bridge.runner.stop import Stop
 from leogym.results.measurement import Measurement
+from leogym.traces.path import cache
 
 CUBICS = {
     "cubic": {"hystart": 1, "hystart_detect": 3},
@@ -223,7 +224,7 @@ def with_simulated_starts(planned: Plan, scenario: Scenario, traces: Mapping[str
         flow if flow.scheme == DATAGRAMS else flow.model_copy(update={"scheme": "reno"})
         for flow in scenario.flows
     ]
-    parsed = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
+    parsed = {name: cache.parse(csv, name) for name, csv in traces.items()}
     simulation = leosim.Simulation(scenario.model_copy(update={"flows": flows}).to_json(), parsed)
     starts_ns = [round(row["start_s"] * NS_PER_S) for row in simulation.run_log().flows]
     begun = [

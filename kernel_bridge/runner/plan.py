@@ -19,6 +19,7 @@ from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.configs.queue import Queue
 from leogym.configs.scenario import Flow, Link, Scenario
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
+from leogym.traces.path import cache
 
 LEAD_NS = 2 * NS_PER_S
 """Default of `Plan.lead_ns`."""
@@ -176,7 +177,7 @@ def plan_links(
     Raises:
         InputError: a link never has capacity; ``where`` begins the message.
     """
-    parsed = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
+    parsed = {name: cache.parse(csv, name) for name, csv in traces.items()}
     schedules = {
         schedule.name: schedule for schedule in leosim.plan_links(scenario.model_dump_json(), parsed)
     }

@@ -8,8 +8,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
-import leosim
-
 from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.bridge.announcer import Announcer
@@ -18,6 +16,7 @@ from leogym.kernel_bridge.bridge.process import SCHEMES, BridgeProcess, Offered
 from leogym.kernel_bridge.host.schemes import NAME_PREFIX
 from leogym.kernel_bridge.inside.session import Role
 from leogym.kernel_bridge.runner.plan import Plan, PlannedFlow, PlannedLink
+from leogym.traces.path import cache
 
 AGENT = "agent"
 """The scheme of flows that a client steers."""
@@ -222,7 +221,7 @@ def expected_handovers_ns(link: PlannedLink, duration_ns: int) -> list[int]:
     """Return a link's expected handovers within a run, in ns from its start."""
     if link.csv is None:
         return []
-    metadata = json.loads(leosim.PathTrace.parse(link.csv.decode(), link.name).metadata or "{}")
+    metadata = json.loads(cache.parse(link.csv, link.name).metadata or "{}")
     offset_ns = round(link.spec.offset_s * NS_PER_S) % link.period_ns
     rounds = (duration_ns + offset_ns) // link.period_ns + 1
     times = (

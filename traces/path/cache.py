@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import leosim
@@ -174,8 +174,12 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
+@lru_cache(maxsize=64)
 def parse(data: bytes, source: str) -> leosim.PathTrace:
-    """Parse a path trace; raise InputError with ``source``, line, field and rule."""
+    """Parse a path trace; raise InputError with ``source``, line, field and rule.
+
+    Parsing takes tens of milliseconds, and each of a suite's hundreds of runs needs the suite's traces.
+    """
     try:
         return leosim.PathTrace.parse(text_file.decode(data, source), source)
     except leosim.InputError as error:
