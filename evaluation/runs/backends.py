@@ -17,6 +17,7 @@ from leogym.common.nearest import suggest_names
 from leogym.configs.scenario import CALL_SCHEME, Scenario
 from leogym.evaluation.entries.process import Program
 from leogym.evaluation.runs import programs
+from leogym.kernel_bridge.bridge import own_objects
 from leogym.kernel_bridge.host import schemes
 from leogym.kernel_bridge.lab import image, own_modules, qemu
 from leogym.kernel_bridge.lab import virtual_run as lab
@@ -221,6 +222,7 @@ class Lab(_OfKernel):
         own = [module.sha256 for module in own_modules.registered(image.latest()).values()]
         words = [
             *own,
+            *own_objects.digests(),
             stacks.digest(),
             str(image.latest().manifest["sha256"]),
             qemu.version(),

@@ -44,12 +44,22 @@ class Offered:
     agent: str
 
 
+@dataclass(frozen=True)
+class OwnObject:
+    """The user's BPF object with a congestion control, which needs no decisions."""
+
+    file: Path
+
+
+Decider = Path | str | Offered | OwnObject | None
+"""What decides for a congestion control's flows; see `BridgeProcess`."""
+
 OVER_CUBIC = "over-cubic"  # flows offered to clients, with Cubic between their commands, as Orca needs it
 SCHEMES = ("copa", "satcp", "vivace", "vivace-kernel", "vivace-proteus")
 """Schemes that the bridge implements."""
 
 
-def options(schemes: Mapping[str, Path | str | Offered | None]) -> list[str]:
+def options(schemes: Mapping[str, Decider]) -> list[str]:
     """Return the options of ``leo-bridge run`` that register congestion controls (see `BridgeProcess`)."""
     arguments = []
     for name, decider in schemes.items():
@@ -59,6 +69,8 @@ def options(schemes: Mapping[str, Path | str | Offered | None]) -> list[str]:
             arguments += ["--policy", f"{name}={decider}"]
         elif isinstance(decider, Offered):
             arguments += ["--offer", f"{name}={decider.agent}"]
+        elif isinstance(decider, OwnObject):
+            arguments += ["--object", f"{name}={decider.file}"]
         elif decider == OVER_CUBIC:
             arguments += ["--offer-over-cubic", name]
         elif decider == "satcp":
@@ -73,7 +85,7 @@ class BridgeProcess:
 
     Args:
         schemes: congestion controls by name (1 to 15 letters, digits, _ and .): a policy's folder, one of
-            `SCHEMES`, or None, `OVER_CUBIC` or an `Offered` to offer the flows to clients.
+            `SCHEMES`, an `OwnObject`, or None, `OVER_CUBIC` or an `Offered` to offer the flows to clients.
         interval_ms: monitor interval of flows without a policy.
         seed: seed of the schemes' random decisions.
         address: the socket to listen on.
@@ -87,7 +99,7 @@ class BridgeProcess:
 
     def __init__(
         self,
-        schemes: Mapping[str, Path | str | Offered | None],
+        schemes: Mapping[str, Decider],
         *,
         interval_ms: float | None = None,
         seed: int | None = None,

@@ -11,7 +11,8 @@ from leogym.common.atomic import write_atomically
 from leogym.common.command_line import OneLineParser
 from leogym.common.errors import InputError, reports_input_errors
 from leogym.configs import scenario
-from leogym.kernel_bridge.lab import exec_command, image, links, machine, own_modules, virtual_run
+from leogym.kernel_bridge.bridge import own_objects
+from leogym.kernel_bridge.lab import exec_command, image, links, machine, own_bpf, own_modules, virtual_run
 from leogym.kernel_bridge.quic import stacks
 from leogym.results.measurement import Measurement
 from leogym.traces.path import cache
@@ -55,10 +56,15 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     exec_command.add_to(does)
     module = does.add_parser(
         "module",
-        help="build a congestion control module of your own, and make it a scheme",
-        examples=("my_cc.c", "my_cc.c --set beta=700 --name my-cc-700"),
+        help="make a congestion control module or BPF object of your own a scheme",
+        examples=("my_cc.c", "my_cc.c --set beta=700 --name my-cc-700", "my_cc.bpf.c"),
     )
-    module.add_argument("source", type=Path, metavar="FILE", help="a C source, or a built module (.ko)")
+    module.add_argument(
+        "source",
+        type=Path,
+        metavar="FILE",
+        help="a C source (.c, .bpf.c), a module (.ko) or a BPF object (.o)",
+    )
     module.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the module"
     )
@@ -90,7 +96,8 @@ def _check(_: argparse.Namespace) -> list[str]:
     built = image.latest()
     known = stacks.registered().items()
     quic = [name for name, scheme in known if stacks.missing(scheme.stack) is None]
-    schemes = ", ".join([*virtual_run.kernel_schemes(built), *own_modules.registered(built), *quic])
+    own = [*own_modules.registered(built), *own_objects.registered()]
+    schemes = ", ".join([*virtual_run.kernel_schemes(built), *own, *quic])
     return [f"lab: ready: Linux {built.manifest['kernel']}, schemes {schemes}"]
 
 
@@ -113,8 +120,14 @@ def _build(options: argparse.Namespace) -> list[str]:
 
 
 def _module(options: argparse.Namespace) -> list[str]:
-    module, log = own_modules.register(options.source, options.name, options.set)
-    return [f"lab: {own_modules.PREFIX}{module.name}: ready for Linux {module.kernel}: {log}"]
+    if own_bpf.is_bpf(options.source):
+        if options.set:
+            raise InputError("lab module: --set: a BPF object has no parameters: change its source")
+        scheme, log = own_bpf.register(options.source, options.name)
+    else:
+        module, log = own_modules.register(options.source, options.name, options.set)
+        scheme = own_objects.PREFIX + module.name
+    return [f"lab: {scheme}: ready for Linux {image.latest().manifest['kernel']}: {log}"]
 
 
 def _stack(options: argparse.Namespace) -> list[str]:

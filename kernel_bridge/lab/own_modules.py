@@ -18,14 +18,14 @@ from typing import Any
 from leogym.common import lock
 from leogym.common.atomic import write_atomically
 from leogym.common.errors import InputError
+from leogym.kernel_bridge.bridge import own_objects
+from leogym.kernel_bridge.bridge.own_objects import PREFIX, require_name
 from leogym.kernel_bridge.lab import image, machine
 from leogym.kernel_bridge.lab.image import Image
 from leogym.kernel_bridge.lab.initramfs import File
 from leogym.kernel_bridge.lab.packages import Packages
 
-PREFIX = "linux:"
 _PLACE = "/own_module.ko"
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _PARAMETER = re.compile(r"\w+=\S+")
 _AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 _TRY = f"""
@@ -80,13 +80,13 @@ def register(source: Path, name: str | None, parameters: Sequence[str]) -> tuple
     module = source.read_bytes() if source.suffix == ".ko" else _compiled(source, built, log)
     scheme = _tried(source, module, parameters, built, log)
     chosen = name or scheme
-    if _NAME.fullmatch(chosen) is None:
-        raise InputError(f"lab module: --name {chosen}: must be of lower-case letters, digits, - and _")
+    require_name(chosen)
     record = {"scheme": scheme, "parameters": list(parameters), "kernel": built.manifest["kernel"]}
     place = folder / chosen
     place.mkdir(exist_ok=True)
     write_atomically(place / "module.ko", module)
     write_atomically(place / "module.json", json.dumps(record, indent=1).encode())
+    (own_objects.folder() / f"{chosen}{own_objects.SUFFIX}").unlink(missing_ok=True)
     return OwnModule(chosen, module=module, **record), log
 
 
@@ -121,6 +121,11 @@ def used(schemes: Iterable[str]) -> list[OwnModule]:
                 "scheme of the kernel with different parameters, so they cannot run together"
             )
     return modules
+
+
+def forget(name: str) -> None:
+    """Remove a registered module, if there is one of that name."""
+    (_folder() / name / "module.json").unlink(missing_ok=True)
 
 
 def _folder() -> Path:

@@ -1,12 +1,13 @@
-"""Describe and judge flows that leo-bridge serves in the guest: its schemes and exported policies.
+"""Describe and judge flows that leo-bridge serves in the guest: its schemes, policies and own BPF objects.
 
-Policies go into the guest with the run; `kernel_bridge.inside.guest_bridge` starts leo-bridge there.
+They go into the guest with the run; `kernel_bridge.inside.guest_bridge` starts leo-bridge there.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from leogym.common.extras import install
+from leogym.kernel_bridge.bridge import own_objects
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host.schemes import NAME_PREFIX
 from leogym.kernel_bridge.inside.session import Role, ServedResult, ServedSession
@@ -38,7 +39,9 @@ class ServedInGuest:
     def __init__(self, plan: Plan, policies: Policies, folder: str) -> None:
         self._plan = plan
         folders = {scheme: Path(folder) / f"policies/{number}" for number, scheme in enumerate(policies)}
-        self._deciders = served_flows.deciders(plan, folders)
+        registered = own_objects.registered()
+        objects = {scheme: Path(folder) / f"objects/{number}" for number, scheme in enumerate(registered)}
+        self._deciders = served_flows.deciders(plan, folders, objects)
         # Numbers suffice as names, because the guest has only this run.
         self._names = {scheme: f"{NAME_PREFIX}{number}" for number, scheme in enumerate(self._deciders)}
         self.files = {
@@ -47,7 +50,12 @@ class ServedInGuest:
             if scheme in policies
             for name, data in policies[scheme].items()
         }
-        """The policies' files, by absolute path in the guest."""
+        """The files of policies and objects, by absolute path in the guest."""
+        self.files |= {
+            str(objects[scheme]): File(registered[scheme].read_bytes())
+            for scheme in self._deciders
+            if scheme in objects
+        }
 
     def scheme(self, scheme: str, role: Role) -> str | None:
         """Return the ``TCP_CONGESTION`` of a flow's end, or None if leo-bridge does not serve the scheme."""
@@ -75,7 +83,7 @@ class ServedInGuest:
         if result is None:
             return {}
         by_name = {status["scheme"]: status for status in result["schemes"]}
-        by_scheme = {scheme: by_name[name] for scheme, name in self._names.items()}
+        by_scheme = {scheme: by_name[self._names[scheme]] for scheme in self._decided()}
         return served_flows.count_cubic_fallbacks(self._plan, by_scheme, first_port)
 
     def fault(self, result: ServedResult | None) -> str | None:
@@ -84,6 +92,11 @@ class ServedInGuest:
             return None
         by_name = {status["scheme"]: status for status in result["schemes"]}
         faults = (
-            served_flows.find_service_fault(scheme, by_name[name]) for scheme, name in self._names.items()
+            served_flows.find_service_fault(scheme, by_name[self._names[scheme]])
+            for scheme in self._decided()
         )
         return next(filter(None, faults), result["fault"])
+
+    def _decided(self) -> list[str]:
+        """Return the schemes for which leo-bridge decides."""
+        return served_flows.decided(self._deciders)

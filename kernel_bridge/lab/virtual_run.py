@@ -11,6 +11,7 @@ import leosim
 from leogym.common.errors import InputError
 from leogym.common.units import NS_PER_S
 from leogym.configs.scenario import Scenario
+from leogym.kernel_bridge.bridge import own_objects
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host.namespaces import folders
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
@@ -60,12 +61,13 @@ def kernel_schemes(built: image.Image) -> list[str]:
 
 
 def schemes() -> list[str]:
-    """Return the schemes that flows can use: Linux's, registered modules', leo-bridge's and QUIC stacks'."""
+    """Return the schemes that flows can use: Linux's, the user's own, leo-bridge's and QUIC stacks'."""
     try:
         own = own_modules.registered(image.latest())
     except InputError:
         own = {}  # without an image, the run's check says so
-    return [*SCHEMES, "bbr3", *own, *bridge_process.SCHEMES, *stacks.registered(), DATAGRAMS]
+    served = [*bridge_process.SCHEMES, *own_objects.registered()]
+    return [*SCHEMES, "bbr3", *own, *served, *stacks.registered(), DATAGRAMS]
 
 
 def execute(
@@ -171,17 +173,18 @@ def check_schemes(scenario: Scenario, policies: Collection[str] = ()) -> None:
                 f"{scenario.name}: --backend {links.NAME}: {scheme}: the image's kernel has another version "
                 f"of BBR: {image.BUILD}; for bbr3 with --kernel"
             )
-    needing = sorted(named & {*bridge_process.SCHEMES, *policies})
+    needing = sorted(named & {*bridge_process.SCHEMES, *own_objects.registered(), *policies})
     if needing and (lack := served_in_guest.missing(image.latest())) is not None:
         raise InputError(f"{scenario.name}: --backend {links.NAME}: {needing[0]}: {lack}")
 
 
 def kernel_name(bridge: ServedInGuest, scheme: str, role: Role) -> str:
     """Return the ``TCP_CONGESTION`` of a flow's end."""
-    module = "cubic" if scheme in CUBICS else "bbr" if scheme in BBRS else scheme
-    if scheme.startswith(own_modules.PREFIX):
-        module = own_modules.used([scheme])[0].scheme
-    return bridge.scheme(scheme, role) or module
+    if (served := bridge.scheme(scheme, role)) is not None:
+        return served
+    if scheme.startswith(own_objects.PREFIX):
+        return own_modules.used([scheme])[0].scheme
+    return "cubic" if scheme in CUBICS else "bbr" if scheme in BBRS else scheme
 
 
 def cubic_parameters(planned: Plan) -> dict[str, int]:

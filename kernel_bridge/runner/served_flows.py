@@ -1,4 +1,4 @@
-"""Flows whose congestion control runs in leo-bridge: its schemes, exported policies, and agents."""
+"""Flows whose congestion control leo-bridge loads: its schemes, policies, agents, and own BPF objects."""
 
 import itertools
 import json
@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from leogym.common.units import NS_PER_MS, NS_PER_S
+from leogym.kernel_bridge.bridge import own_objects
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.bridge.announcer import Announcer
 from leogym.kernel_bridge.bridge.client import Bridge, BridgeError
-from leogym.kernel_bridge.bridge.process import SCHEMES, BridgeProcess, Offered
+from leogym.kernel_bridge.bridge.process import SCHEMES, BridgeProcess, Decider, Offered, OwnObject
 from leogym.kernel_bridge.host.schemes import NAME_PREFIX
 from leogym.kernel_bridge.inside.session import Role
 from leogym.kernel_bridge.runner.plan import Plan, PlannedFlow, PlannedLink
@@ -29,7 +30,7 @@ _numbers = itertools.count()
 
 def bridge_schemes() -> list[str]:
     """Return the schemes that leo-bridge adds to this kernel's, without policies."""
-    return list(SCHEMES) if bridge_process.missing() is None else []
+    return [*SCHEMES, *own_objects.registered()] if bridge_process.missing() is None else []
 
 
 class Served:
@@ -53,7 +54,7 @@ class Served:
         self, plan: Plan, policies: Mapping[str, Path], interval_ms: float, *, agent: str = "astraea"
     ) -> None:
         self._plan = plan
-        self._kinds = deciders(plan, policies, agent)
+        self._kinds = deciders(plan, policies, own_objects.registered(), agent)
         self._names = {
             scheme: f"{NAME_PREFIX}{os.getpid():x}.{next(_numbers) % 256:x}" for scheme in self._kinds
         }
@@ -123,8 +124,12 @@ class Served:
 
     def fallbacks(self, first_port: int) -> dict[int, int]:
         """Return how often policies gave their flows to Cubic; see `count_cubic_fallbacks`."""
-        statuses = {scheme: self.status(scheme) for scheme in self._kinds if scheme != AGENT}
+        statuses = {scheme: self.status(scheme) for scheme in self._decided() if scheme != AGENT}
         return count_cubic_fallbacks(self._plan, statuses, first_port)
+
+    def _decided(self) -> list[str]:
+        """Return the schemes for which the bridge decides."""
+        return decided(self._kinds)
 
     @property
     def reported_handovers(self) -> int:
@@ -137,7 +142,7 @@ class Served:
         Raises:
             BridgeError: the bridge ended during the run.
         """
-        for scheme in self._kinds:
+        for scheme in self._decided():
             status = self.status(scheme)
             if scheme == AGENT:
                 continue  # the client tracks its own lateness
@@ -147,21 +152,29 @@ class Served:
 
 
 def deciders(
-    plan: Plan, policies: Mapping[str, Path], agent: str = "astraea"
-) -> dict[str, Path | str | Offered | None]:
+    plan: Plan, policies: Mapping[str, Path], objects: Mapping[str, Path], agent: str = "astraea"
+) -> dict[str, Decider]:
     """Return the decider for each scheme of a plan that the kernel lacks.
 
-    It is a policy's folder, a scheme of the bridge, or a client as an agent of the specification ``agent``.
+    It is a policy's folder, a scheme of the bridge, the file of a BPF object, or a client as an agent of the
+    specification ``agent``.
     """
-    chosen: dict[str, Path | str | Offered | None] = {}
+    chosen: dict[str, Decider] = {}
     for scheme in dict.fromkeys(flow.scheme for flow in plan.flows):
         if scheme in policies:
             chosen[scheme] = policies[scheme]
         elif scheme in SCHEMES:
             chosen[scheme] = scheme
+        elif scheme in objects:
+            chosen[scheme] = OwnObject(objects[scheme])
         elif scheme == AGENT:
             chosen[scheme] = Offered(agent)
     return chosen
+
+
+def decided(chosen: Mapping[str, Decider]) -> list[str]:
+    """Return the schemes for which the bridge decides and so has a status; BPF objects decide alone."""
+    return [scheme for scheme, decider in chosen.items() if not isinstance(decider, OwnObject)]
 
 
 def reports(plan: Plan, first_port: int) -> dict[int, list[tuple[int, int]]]:

@@ -12,21 +12,28 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 
 use crate::ebpf::SCHEME_MAP;
 
+/// Start of the names under which runs register schemes (`kernel_bridge/host/schemes.py`).
+const OF_RUNS: &str = "leogym";
+
 const KEY: [u8; 4] = [0; 4];
 
 /// Remove the schemes and return their names.
 pub fn clean() -> Result<Vec<String>, String> {
     // List the schemes before the descriptors, so that a bridge that starts in between keeps its own.
-    let schemes: Vec<u32> = MapInfoIter::default()
-        .filter(|map| map.ty == MapType::StructOps && map.name == SCHEME_MAP)
-        .map(|map| map.id)
+    let schemes: Vec<(u32, bool)> = MapInfoIter::default()
+        .filter(|map| map.ty == MapType::StructOps)
+        .map(|map| (map.id, map.name == SCHEME_MAP))
         .collect();
     let served = maps_with_descriptors()?;
     let mut taken_away = Vec::new();
-    for id in schemes.into_iter().filter(|id| !served.contains(id)) {
+    for (id, is_ours) in schemes.into_iter().filter(|(id, _)| !served.contains(id)) {
         // The map may be gone by now.
         let Ok(map) = MapHandle::from_map_id(id) else { continue };
         let name = name_of(&map).unwrap_or_else(|| format!("map {id}"));
+        // A user's object names its map as it likes.
+        if !is_ours && !name.starts_with(OF_RUNS) {
+            continue;
+        }
         // Deleting fails for a scheme that is not registered but still in use by flows.
         if map.delete(&KEY).is_ok() {
             taken_away.push(name);

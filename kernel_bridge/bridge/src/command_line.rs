@@ -1,4 +1,4 @@
-//! Parse the command line `leo-bridge run|status|check|clean`.
+//! Parse the command line `leo-bridge run|status|check|load|clean`.
 
 use std::path::PathBuf;
 
@@ -27,6 +27,8 @@ pub enum Command {
     },
     /// Report the machine's missing requirements.
     Check,
+    /// Load a BPF object, print its scheme's name, and remove it.
+    Load(PathBuf),
     /// Remove what killed bridges left.
     Clean,
     /// Print the usage.
@@ -38,6 +40,8 @@ pub enum Command {
 pub struct Run {
     /// Congestion controls by name.
     pub schemes: Vec<(String, Decider)>,
+    /// BPF objects of the user with a congestion control, by its name.
+    pub objects: Vec<(String, PathBuf)>,
     /// Monitor interval of flows without a policy, in µs.
     pub interval_us: u64,
     /// Seed of the schemes' random decisions.
@@ -85,10 +89,14 @@ pub fn parse(arguments: &[String]) -> Result<Command, String> {
             Ok(Command::Status { socket })
         }
         Some("check") => alone("check", arguments.next(), Command::Check),
+        Some("load") => {
+            let file = value("load", arguments.next())?;
+            alone("load", arguments.next(), Command::Load(file.into()))
+        }
         Some("clean") => alone("clean", arguments.next(), Command::Clean),
         Some("-h" | "--help" | "help") => Ok(Command::Help),
-        Some(other) => Err(format!("{other}: must be run, status, check or clean")),
-        None => Err("no command: must be run, status, check or clean".to_owned()),
+        Some(other) => Err(format!("{other}: must be run, status, check, load or clean")),
+        None => Err("no command: must be run, status, check, load or clean".to_owned()),
     }
 }
 
@@ -99,6 +107,7 @@ fn alone(name: &str, more: Option<&str>, command: Command) -> Result<Command, St
 fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, String> {
     let mut run = Run {
         schemes: Vec::new(),
+        objects: Vec::new(),
         interval_us: 30_000,
         seed: 1,
         socket: SOCKET.to_owned(),
@@ -122,6 +131,12 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
                     return Err(format!("--scheme {text}: must be one of {}", ack_driven::NAMES.join(", ")));
                 }
                 run.schemes.push((name.to_owned(), Decider::Scheme(scheme.to_owned())));
+            }
+            "--object" => {
+                let text = value(flag, arguments.next())?;
+                let (name, file) =
+                    text.split_once('=').ok_or_else(|| format!("--object {text}: must be NAME=FILE"))?;
+                run.objects.push((name.to_owned(), file.into()));
             }
             "--seed" => {
                 let text = value(flag, arguments.next())?;
@@ -158,16 +173,18 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
             _ => return Err(format!("run: {flag}: unknown argument")),
         }
     }
-    if run.schemes.is_empty() {
+    if run.schemes.is_empty() && run.objects.is_empty() {
         run.schemes.push(("leo_agent".to_owned(), Decider::Offered));
     }
-    for (index, (name, _)) in run.schemes.iter().enumerate() {
+    let names = run.schemes.iter().map(|(name, _)| name).chain(run.objects.iter().map(|(name, _)| name));
+    let names: Vec<&String> = names.collect();
+    for (index, name) in names.iter().enumerate() {
         if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_allowed) {
             return Err(format!(
                 "{name:?}: a congestion control's name has 1 to {MAX_NAME} letters, digits, _ or ."
             ));
         }
-        if run.schemes[..index].iter().any(|(other, _)| other == name) {
+        if names[..index].contains(name) {
             return Err(format!("{name}: given twice"));
         }
     }
@@ -225,8 +242,12 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_its_rule() {
         for (line, rule) in [
-            ("", "no command: must be run, status, check or clean"),
-            ("stop", "stop: must be run, status, check or clean"),
+            ("", "no command: must be run, status, check, load or clean"),
+            ("stop", "stop: must be run, status, check, load or clean"),
+            ("load", "load: needs a value"),
+            ("load a b", "load: b: unknown argument"),
+            ("run --object x.o", "--object x.o: must be NAME=FILE"),
+            ("run --offer a --object a=x.o", "a: given twice"),
             ("run --polcy a=b", "run: --polcy: unknown argument"),
             ("run --policy x", "--policy x: must be NAME=FOLDER"),
             ("run --scheme vivace", "--scheme vivace: must be NAME=SCHEME"),

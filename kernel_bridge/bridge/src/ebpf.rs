@@ -9,12 +9,12 @@ use std::{fmt, num::NonZeroUsize};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{FuncProto, Ptr, Struct};
 use libbpf_rs::{
-    Link, MapCore, MapFlags, MapMut, Object, ObjectBuilder, OpenObject, PrintLevel, ReferencesType,
-    RingBuffer,
+    Link, MapCore, MapFlags, MapMut, Object, ObjectBuilder, OpenObject, ReferencesType, RingBuffer,
 };
 use nix::sys::mman::{MapFlags as MmapFlags, ProtFlags, mmap, munmap};
 
 use crate::ack_record::AckRecord;
+use crate::libbpf_log;
 use crate::slot::{Command, Flow, SLOTS, Slots};
 
 /// Longest name of a congestion control: the kernel has 16 bytes, the last one 0.
@@ -122,7 +122,7 @@ pub fn load(program: Program, name: &str, settings: &Settings, tie: Tie) -> Resu
     }
     let log = libbpf_log::listen();
     let failed = |step: &str, error: libbpf_rs::Error| {
-        let detail = log.last().map(|line| format!(" ({line})")).unwrap_or_default();
+        let detail = log.first().map(|line| format!(" ({line})")).unwrap_or_default();
         format!("{name}: {step}: {error:#}{detail}")
     };
     let mut open =
@@ -168,7 +168,7 @@ impl Loaded {
     pub fn register(mut self) -> Result<Registered, String> {
         let log = libbpf_log::listen();
         let link = find(&mut self.object, SCHEME_MAP)?.attach_struct_ops().map_err(|error| {
-            let detail = log.last().map(|line| format!(" ({line})")).unwrap_or_default();
+            let detail = log.first().map(|line| format!(" ({line})")).unwrap_or_default();
             format!("{}: the kernel did not register the scheme: {error:#}{detail}", self.name)
         })?;
         let Self { slots, changes, acks, object, .. } = self;
@@ -297,36 +297,5 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: our own mapping, of that length, and nothing refers to it now.
         let _ = unsafe { munmap(self.at, self.bytes.get()) };
-    }
-}
-
-/// Collect libbpf's messages for our one-line errors, instead of printing them.
-mod libbpf_log {
-    use super::{PrintLevel, fmt};
-    use std::sync::Mutex;
-
-    static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-    pub struct Listener;
-
-    pub fn listen() -> Listener {
-        LINES.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clear();
-        libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text: String| {
-            LINES.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(text);
-        })));
-        Listener
-    }
-
-    impl Listener {
-        pub fn last(&self) -> Option<String> {
-            let lines = LINES.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            lines.first().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-        }
-    }
-
-    impl fmt::Debug for Listener {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("Listener")
-        }
     }
 }

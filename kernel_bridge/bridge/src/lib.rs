@@ -16,6 +16,10 @@ pub mod ebpf;
 #[cfg(feature = "ebpf")]
 pub mod guardian;
 pub mod interval;
+#[cfg(feature = "ebpf")]
+mod libbpf_log;
+#[cfg(feature = "ebpf")]
+pub mod own_object;
 pub mod privileges;
 pub mod protocol;
 pub mod punctuality;

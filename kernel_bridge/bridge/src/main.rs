@@ -1,10 +1,16 @@
-//! `leo-bridge run|status|check|clean`.
+//! `leo-bridge run|status|check|load|clean`.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use leo_bridge::command_line::{self, Command, USAGE};
 use leo_bridge::{check, clients};
+#[cfg(feature = "ebpf")]
+use leo_bridge::{
+    ebpf::Tie,
+    own_object::{self, Refusal},
+};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -12,6 +18,7 @@ fn main() -> ExitCode {
         Ok(Command::Run(run)) => serve(&run),
         Ok(Command::Status { socket }) => status(&socket),
         Ok(Command::Check) => return tell_needs(),
+        Ok(Command::Load(file)) => load(&file),
         Ok(Command::Clean) => clean(),
         Ok(Command::Help) => {
             println!("{USAGE}");
@@ -62,6 +69,11 @@ fn serve(_run: &command_line::Run) -> Result<(), String> {
 }
 
 #[cfg(not(feature = "ebpf"))]
+fn load(_file: &Path) -> Result<(), String> {
+    Err(WITHOUT.to_owned())
+}
+
+#[cfg(not(feature = "ebpf"))]
 fn clean() -> Result<(), String> {
     Err(WITHOUT.to_owned())
 }
@@ -69,6 +81,20 @@ fn clean() -> Result<(), String> {
 #[cfg(feature = "ebpf")]
 fn serve(run: &command_line::Run) -> Result<(), String> {
     leo_bridge::serve::serve(run)
+}
+
+#[cfg(feature = "ebpf")]
+fn load(file: &Path) -> Result<(), String> {
+    let tie = if check::has_links() { Tie::Link } else { Tie::Guardian };
+    let print_log = |refusal: Refusal| {
+        eprint!("{}", refusal.log);
+        refusal.why
+    };
+    let loaded = own_object::load(file, None, tie).map_err(print_log)?;
+    let name = loaded.name.clone();
+    let _registered = loaded.register().map_err(print_log)?;
+    println!("{name}");
+    Ok(())
 }
 
 #[cfg(feature = "ebpf")]

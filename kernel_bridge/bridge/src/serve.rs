@@ -9,7 +9,7 @@ use crate::command_line::{Decider, Run};
 use crate::daemon::{Daemon, Scheme};
 use crate::ebpf::Tie;
 use crate::service::{Controller, Service};
-use crate::{ack_driven, check, clients, ebpf, guardian, privileges};
+use crate::{ack_driven, check, clients, ebpf, guardian, own_object, privileges};
 
 /// Serve until a signal ends the process. Prints one line when flows may use the schemes.
 pub fn serve(run: &Run) -> Result<(), String> {
@@ -31,11 +31,18 @@ pub fn serve(run: &Run) -> Result<(), String> {
     for (name, Plan { program, settings, service }) in deciders {
         loaded.push((name, service, ebpf::load(program, name, &settings, tie)?));
     }
+    let objects = run
+        .objects
+        .iter()
+        .map(|(name, file)| own_object::load(file, Some(name), tie).map_err(|refusal| refusal.why))
+        .collect::<Result<Vec<_>, String>>()?;
     // The guardian must start before the first scheme is registered and end after the last.
     let _guardian = match tie {
         Tie::Link => None,
         Tie::Guardian => {
-            let maps: Vec<_> = loaded.iter().filter_map(|(_, _, program)| program.scheme_fd()).collect();
+            let schemes = loaded.iter().filter_map(|(_, _, program)| program.scheme_fd());
+            let own = objects.iter().filter_map(own_object::Loaded::scheme_fd);
+            let maps: Vec<_> = schemes.chain(own).collect();
             Some(guardian::start(&maps, user)?)
         }
     };
@@ -45,12 +52,18 @@ pub fn serve(run: &Run) -> Result<(), String> {
         service.say_how_long_to_wait(registered.slots_mut());
         schemes.push(Scheme { name: name.clone(), service, registered });
     }
+    // They end with this function.
+    let _objects = objects
+        .into_iter()
+        .map(|object| object.register().map_err(|refusal| refusal.why))
+        .collect::<Result<Vec<_>, String>>()?;
     let prompt = privileges::be_prompt();
     privileges::drop_to(user)?;
     if run.with_parent {
         privileges::end_with(parent)?;
     }
-    let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name.as_str()).collect();
+    let own = run.objects.iter().map(|(name, _)| name.as_str());
+    let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name.as_str()).chain(own).collect();
     let names = names.join(", ");
     let mut daemon = Daemon::new(schemes, listener, vec![user.0.as_raw()])?;
     if !prompt {
