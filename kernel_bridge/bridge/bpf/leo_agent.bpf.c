@@ -270,6 +270,13 @@ void BPF_PROG(leo_event, struct sock *sk, enum tcp_ca_event event)
 }
 
 SEC("struct_ops")
+void BPF_PROG(leo_tx_start, struct sock *sk)
+{
+	if (is_cubics(private_of(sk)))
+		cubictcp_cwnd_event_tx_start(sk);
+}
+
+SEC("struct_ops")
 void BPF_PROG(leo_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	if (is_cubics(private_of(sk)))
@@ -305,6 +312,7 @@ struct tcp_congestion_ops leo_scheme = {
 	.undo_cwnd = (void *)leo_undo,
 	.set_state = (void *)leo_state,
 	.cwnd_event = (void *)leo_event,
+	.cwnd_event_tx_start = (void *)leo_tx_start,
 	.pkts_acked = (void *)leo_acked,
 	.min_tso_segs = (void *)leo_min_tso_segs,
 	.cong_control = (void *)leo_control,

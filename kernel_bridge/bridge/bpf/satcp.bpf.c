@@ -98,6 +98,12 @@ void BPF_PROG(satcp_event, struct sock *sk, enum tcp_ca_event event)
 }
 
 SEC("struct_ops")
+void BPF_PROG(satcp_tx_start, struct sock *sk)
+{
+	cubictcp_cwnd_event_tx_start(sk);
+}
+
+SEC("struct_ops")
 void BPF_PROG(satcp_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct flow *flow = flow_of(private_of(sk));
@@ -123,6 +129,7 @@ struct tcp_congestion_ops leo_scheme = {
 	.cong_avoid = (void *)satcp_avoid,
 	.set_state = (void *)satcp_state,
 	.cwnd_event = (void *)satcp_event,
+	.cwnd_event_tx_start = (void *)satcp_tx_start,
 	.pkts_acked = (void *)satcp_acked,
 	.flags = TCP_CONG_NON_RESTRICTED,
 	.name = "satcp",

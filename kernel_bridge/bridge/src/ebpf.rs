@@ -20,8 +20,14 @@ use crate::slot::{Command, Flow, SLOTS, Slots};
 /// Longest name of a congestion control: the kernel has 16 bytes, the last one 0.
 pub const MAX_NAME: usize = 15;
 
-/// Offset of `name` in `struct tcp_congestion_ops` of `kernel.h`: after eight pointers.
-const NAME_OFFSET: usize = 64;
+/// Size of a pointer to a function in `struct tcp_congestion_ops` of `kernel.h`.
+const POINTER: usize = 8;
+
+/// Offset of `name` in that structure: after nine pointers.
+const NAME_OFFSET: usize = 9 * POINTER;
+
+/// Offset of `cwnd_event` in that structure; `cwnd_event_tx_start` follows.
+const CWND_EVENT_OFFSET: usize = 3 * POINTER;
 
 /// The program's variable for the scheme, and so the name of its map, by which `clean` finds leftovers.
 pub const SCHEME_MAP: &str = "leo_scheme";
@@ -211,7 +217,9 @@ impl Registered {
 
 /// Write settings and name into the program before it is loaded.
 fn prepare(open: &mut OpenObject, name: &str, settings: &Settings, tie: Tie) -> Result<(), String> {
-    let settings_bytes = settings.bytes(cong_control_arguments()?);
+    let kernel = KernelOps::read()?;
+    let settings_bytes = settings.bytes(kernel.cong_control_arguments);
+    let misfit = CWND_EVENT_OFFSET + if kernel.has_tx_start { 0 } else { POINTER };
     for mut map in open.maps_mut() {
         let map_name = map.name().to_string_lossy().into_owned();
         if map_name == "acks" && !settings.tells_acks {
@@ -227,32 +235,40 @@ fn prepare(open: &mut OpenObject, name: &str, settings: &Settings, tie: Tie) -> 
         } else if map_name == SCHEME_MAP {
             value[NAME_OFFSET..NAME_OFFSET + MAX_NAME + 1].fill(0);
             value[NAME_OFFSET..NAME_OFFSET + name.len()].copy_from_slice(name.as_bytes());
+            value[misfit..misfit + POINTER].fill(0);
         }
     }
     Ok(())
 }
 
-/// Return the number of arguments of this kernel's `cong_control`: four since 6.10, two before. Read it from
-/// the kernel's type information, because distributions backport such changes.
-fn cong_control_arguments() -> Result<u32, String> {
-    let btf =
-        Btf::from_vmlinux().map_err(|error| format!("/sys/kernel/btf/vmlinux: cannot be read: {error}"))?;
-    let ops = btf
-        .type_by_name::<Struct<'_>>("tcp_congestion_ops")
-        .ok_or("/sys/kernel/btf/vmlinux: no struct tcp_congestion_ops")?;
-    let member = ops
-        .iter()
-        .find(|member| member.name.is_some_and(|name| name == "cong_control"))
-        .ok_or("/sys/kernel/btf/vmlinux: tcp_congestion_ops has no cong_control")?;
-    let function = btf
-        .type_by_id::<Ptr<'_>>(member.ty)
-        .map(|pointer| pointer.referenced_type().type_id())
-        .and_then(|id| btf.type_by_id::<FuncProto<'_>>(id))
-        .ok_or("/sys/kernel/btf/vmlinux: cong_control is no function")?;
-    match function.iter().count() {
-        2 => Ok(2),
-        4 => Ok(4),
-        n => Err(format!("/sys/kernel/btf/vmlinux: cong_control takes {n} arguments, not 2 or 4")),
+/// The parts of this kernel's `tcp_congestion_ops` that differ between versions.
+struct KernelOps {
+    /// Four since Linux 6.10, two before.
+    cong_control_arguments: u32,
+    /// Whether there is `cwnd_event_tx_start`, as since Linux 7.1.
+    has_tx_start: bool,
+}
+
+impl KernelOps {
+    /// Read the kernel's type information, because distributions backport such changes.
+    fn read() -> Result<Self, String> {
+        let place = "/sys/kernel/btf/vmlinux";
+        let btf = Btf::from_vmlinux().map_err(|error| format!("{place}: cannot be read: {error}"))?;
+        let ops = btf
+            .type_by_name::<Struct<'_>>("tcp_congestion_ops")
+            .ok_or_else(|| format!("{place}: no struct tcp_congestion_ops"))?;
+        let member = |name: &str| ops.iter().find(|member| member.name.is_some_and(|text| text == name));
+        let function = member("cong_control")
+            .and_then(|member| btf.type_by_id::<Ptr<'_>>(member.ty))
+            .map(|pointer| pointer.referenced_type().type_id())
+            .and_then(|id| btf.type_by_id::<FuncProto<'_>>(id))
+            .ok_or_else(|| format!("{place}: tcp_congestion_ops has no function cong_control"))?;
+        let cong_control_arguments = match function.iter().count() {
+            2 => 2,
+            4 => 4,
+            n => return Err(format!("{place}: cong_control takes {n} arguments, not 2 or 4")),
+        };
+        Ok(Self { cong_control_arguments, has_tx_start: member("cwnd_event_tx_start").is_some() })
     }
 }
 
