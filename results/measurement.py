@@ -35,12 +35,12 @@ class Measurement:
     link_series: dict[str, Column]
     link_names: list[str]
     invalid: str | None = None
-    """Why the run is invalid (the machine could not keep up with real time); None if valid."""
+    """Why the run is invalid, for instance because a QUIC stack lost its connection; None if valid."""
 
     @classmethod
     def of(cls, log: leosim.RunLog) -> Measurement:
         """Convert the simulator's run log."""
-        return cls(log.flows, log.links, log.flow_series, log.link_series, log.link_names)
+        return cls(log.flows, log.links, log.flow_series, log.link_series, log.link_names, log.invalid)
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks: goodput and RTT over time, and a table of flows."""

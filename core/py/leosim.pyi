@@ -172,6 +172,9 @@ class RunLog:
         """Columns with one row per link and interval, at the interval's end."""
     @property
     def link_names(self) -> list[str]: ...
+    @property
+    def invalid(self) -> str | None:
+        """Why the run is invalid: a QUIC stack lost its connection; None if valid."""
 
 def run_log_columns() -> dict[str, list[tuple[str, str, str, str]]]:
     """Return the columns of the run log's tables: ``flows``, ``links``, ``flow_series``, ``link_series``.

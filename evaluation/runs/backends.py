@@ -149,11 +149,11 @@ class Simulator:
         while not simulation.finished:
             self._stop.check()
             flow_series, link_series = simulation.advance(intervals * SERIES_MS / 1e3, check=self._stop.check)
-            flows, links = schemes, []
+            flows, links, invalid = schemes, [], None
             if simulation.finished:
                 log = simulation.run_log()
-                flows, links = log.flows, log.links
-            yield Measurement(flows, links, flow_series, link_series, names)
+                flows, links, invalid = log.flows, log.links, log.invalid
+            yield Measurement(flows, links, flow_series, link_series, names, invalid)
 
     def _program_of(self, scenario_json: str) -> str | None:
         if not self._programs:
@@ -197,10 +197,8 @@ class RealTcp(_OfKernel):
         try:
             with policy_folders(self._policies) as policies:
                 return execute(scenario, self._traces, self.links(), SERIES_MS, policies, self._stop)
-        except TooSlowError as error:
-            return Measurement([], [], {}, {}, [], str(error))
         except RuntimeError as error:
-            raise InputError(str(error)) from None
+            return _invalid(error)
 
 
 class Lab(_OfKernel):
@@ -242,7 +240,12 @@ class Lab(_OfKernel):
             scenario = Scenario.model_validate_json(scenario_json)
             return lab.execute(scenario, self._traces, SERIES_MS, policies=self._policies, stop=self._stop)
         except RuntimeError as error:
-            raise InputError(str(error)) from None
+            return _invalid(error)
+
+
+def _invalid(error: RuntimeError) -> Measurement:
+    """Return the measurement of a run that failed: other runs go on."""
+    return Measurement([], [], {}, {}, [], str(error))
 
 
 BACKENDS: dict[str, type[Simulator] | type[RealTcp] | type[Lab]] = {

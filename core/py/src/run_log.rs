@@ -70,6 +70,11 @@ impl RunLog {
     }
 
     #[getter]
+    fn invalid(&self) -> Option<&str> {
+        self.inner.invalid.as_deref()
+    }
+
+    #[getter]
     fn link_names(&self) -> Vec<&str> {
         self.inner.links.iter().map(|link| link.link.as_str()).collect()
     }

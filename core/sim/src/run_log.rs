@@ -131,6 +131,8 @@ pub struct RunLog {
     pub links: Vec<LinkSummary>,
     pub flow_series: FlowSeries,
     pub link_series: LinkSeries,
+    /// Why the run is invalid: a QUIC stack lost its connection.
+    pub invalid: Option<String>,
 }
 
 /// A flow's totals at the last row.
@@ -245,8 +247,14 @@ impl Recorder {
                 .collect(),
             flow_series: self.flow_series.clone(),
             link_series: self.link_series.clone(),
+            invalid: (0..).zip(flows).find_map(|(index, flow)| invalid(index, flow)),
         }
     }
+}
+
+fn invalid(index: usize, flow: &Flow) -> Option<String> {
+    let lost = flow.stack()?.lost()?;
+    Some(format!("flow {index}, {}: {lost}", flow.name))
 }
 
 impl FlowSeries {

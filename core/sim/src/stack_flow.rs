@@ -146,6 +146,16 @@ impl StackFlow {
         self.stack.is_complete()
     }
 
+    /// Return how the connection was lost.
+    pub fn lost(&self) -> Option<String> {
+        let (at, end, reason) = self.stack.lost()?;
+        let end = match end {
+            End::Sender => "sender",
+            End::Receiver => "receiver",
+        };
+        Some(format!("its {end} lost the connection at {:.3} s: {reason}", at as f64 / 1e9))
+    }
+
     pub fn stats(&self) -> StackStats {
         self.stack.stats()
     }

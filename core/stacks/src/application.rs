@@ -1,7 +1,7 @@
 //! The two applications of a flow, as leo-quinn's: the receiver asks for bytes in eight bytes, and the sender sends them.
 
 use bytes::Bytes;
-use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, WriteError};
+use quinn_proto::{Connection, ConnectionError, Dir, Event, StreamEvent, StreamId, WriteError};
 
 /// Bytes of a write.
 const CHUNK_BYTES: usize = 1 << 16;
@@ -45,11 +45,19 @@ impl Application {
         Self::Client { bytes, delivered: 0 }
     }
 
-    /// React to the connection's events; return whether there were any.
-    pub fn run(&mut self, connection: &mut Connection) -> bool {
+    /// React to the connection's events; return whether there were any. If the connection is lost before the transfer is
+    /// complete, put the reason into `lost`.
+    pub fn run(&mut self, connection: &mut Connection, lost: &mut Option<ConnectionError>) -> bool {
         let mut has_run = false;
         while let Some(event) = connection.poll() {
             has_run = true;
+            if let Event::ConnectionLost { reason } = event {
+                // Connections without data time out.
+                if !self.is_complete() {
+                    *lost = Some(reason);
+                }
+                continue;
+            }
             match self {
                 Self::Client { bytes, delivered } => match event {
                     Event::Connected => ask(connection, *bytes),
@@ -77,6 +85,14 @@ impl Application {
             }
         }
         has_run
+    }
+
+    /// Return whether this end has nothing more to do.
+    pub const fn is_complete(&self) -> bool {
+        match *self {
+            Self::Server { is_complete, .. } => is_complete,
+            Self::Client { bytes, delivered } => delivered == bytes,
+        }
     }
 }
 

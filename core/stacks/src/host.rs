@@ -33,6 +33,7 @@ pub struct Host {
     is_awake: bool,
     wakes: Nanos,
     probe_timeouts: u64,
+    lost: Option<(Nanos, String)>,
 }
 
 impl fmt::Debug for Host {
@@ -59,6 +60,7 @@ impl Host {
             is_awake: false,
             wakes: NEVER,
             probe_timeouts: 0,
+            lost: None,
         }
     }
 
@@ -76,6 +78,11 @@ impl Host {
 
     pub fn connection(&self) -> Option<&Connection> {
         self.connection.as_ref().map(|(_, connection)| connection)
+    }
+
+    /// Return when the connection was lost, and why.
+    pub fn lost(&self) -> Option<(Nanos, &str)> {
+        self.lost.as_ref().map(|(at, reason)| (*at, reason.as_str()))
     }
 
     pub const fn probe_timeouts(&self) -> u64 {
@@ -101,7 +108,15 @@ impl Host {
         self.buffer.clear();
         match self.endpoint.handle(instant, PEER, None, ecn, payload, &mut self.buffer) {
             Some(DatagramEvent::NewConnection(incoming)) => {
-                self.connection = self.endpoint.accept(incoming, instant, &mut self.buffer, None).ok();
+                match self.endpoint.accept(incoming, instant, &mut self.buffer, None) {
+                    Ok(accepted) => self.connection = Some(accepted),
+                    Err(refused) => {
+                        self.lost = Some((now, refused.cause.to_string()));
+                        if let Some(transmit) = refused.response {
+                            self.send(&transmit);
+                        }
+                    }
+                }
             }
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut self.connection {
@@ -143,7 +158,11 @@ impl Host {
                     goes_on = true;
                 }
             }
-            goes_on |= self.application.run(connection);
+            let mut lost = None;
+            goes_on |= self.application.run(connection, &mut lost);
+            if let Some(reason) = lost {
+                self.lost = Some((now, reason.to_string()));
+            }
             if !goes_on {
                 self.wakes = match connection.poll_timeout() {
                     Some(deadline) => waking_time(now, self.clock.nanos(deadline)),

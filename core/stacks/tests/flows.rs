@@ -87,6 +87,19 @@ fn marks_reduce_the_window_without_losses() {
 }
 
 #[test]
+fn a_lost_connection_makes_the_run_invalid() {
+    let mut dead = scenario(&json!([
+        {"scheme": "cubic", "route": ["bottleneck"]},
+        {"scheme": "quic:quinn-cubic", "route": ["bottleneck"]},
+    ]));
+    dead["links"]["bottleneck"]["loss"] = json!(1.0);
+    dead["duration_s"] = json!(31.0);
+    // RFC 9000 §10.1, with quinn's idle timeout of 30 s.
+    let why = "flow 1, quic:quinn-cubic: its receiver lost the connection at 30.001 s: timed out";
+    assert_eq!(run(&dead).invalid.as_deref(), Some(why));
+}
+
+#[test]
 fn fields_that_have_no_meaning_for_quic_are_errors() {
     for (field, value) in [("ecn", json!(true)), ("tcp_rmem", json!([4096, 8192, 16384]))] {
         let mut flow = json!({"scheme": "quic:quinn-cubic", "route": ["bottleneck"]});

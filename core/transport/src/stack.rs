@@ -69,6 +69,9 @@ pub trait Stack: Debug + Send + Sync {
     /// Return whether the sender knows that the receiver has the whole transfer.
     fn is_complete(&self) -> bool;
 
+    /// Return when the connection was lost before the transfer was complete, which end noticed first, and why.
+    fn lost(&self) -> Option<(Nanos, End, &str)>;
+
     /// Return the measurements at this moment.
     fn stats(&self) -> StackStats;
 }

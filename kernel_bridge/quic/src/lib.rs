@@ -14,8 +14,6 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// What both ends name in their handshake.
 pub const PROTOCOL: &[u8] = b"leo-quic";
-/// What neither end limits: more than any path holds in an RTT.
-pub const WINDOW_BYTES: u32 = 64 << 20;
 /// The bytes that a sender gives to its stack at a time.
 pub const CHUNK_BYTES: usize = 1 << 16;
 
@@ -66,8 +64,19 @@ pub async fn main(program: Program, run: impl AsyncFnOnce(&Arguments) -> Outcome
     match run(&arguments).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{name}: {error}");
+            eprintln!("{name}: {}", with_causes(&*error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Returns an error's line with those of its causes.
+fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line = format!("{line}: {error}");
+        cause = error.source();
+    }
+    line
 }

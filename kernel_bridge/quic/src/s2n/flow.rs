@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use leo_quic::arguments::{Arguments, End};
 use leo_quic::logs::{Progress, SharedFile};
-use leo_quic::{CHUNK_BYTES, Outcome, PROTOCOL, WINDOW_BYTES, chunks, until_terminated};
+use leo_quic::{CHUNK_BYTES, Outcome, PROTOCOL, chunks, until_terminated};
 use s2n_quic::client::Connect;
 use s2n_quic::provider::congestion_controller::{self, Bbr, Cubic};
 use s2n_quic::provider::limits::Limits;
@@ -17,6 +17,8 @@ use s2n_quic::{Client, Server};
 
 use crate::qlog::Qlog;
 
+/// What neither end limits: more than any path holds in an RTT.
+const WINDOW_BYTES: u32 = 64 << 20;
 /// The time in which the endpoint sends its last packets: servers of s2n-quic cannot be waited for.
 const CLOSING: Duration = Duration::from_millis(100);
 
