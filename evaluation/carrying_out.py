@@ -71,7 +71,8 @@ def carry_out(
                     invalid.add(store.folder, run, outcome.why)
                     where = dict.fromkeys([run.suite, run.scenario.name])  # a suite of one has its name
                     label = f"{', '.join(where)}, {run.scheme}, repeat {run.repeat}"
-                    console.print(f"invalid: {label}: {outcome.why}", markup=False, highlight=False)
+                    line = f"invalid: {label}: {outcome.why}"
+                    console.print(line, markup=False, highlight=False, soft_wrap=True)
                 else:
                     store.add(run, outcome)
                 progress.ended(run, take.seconds(run))

@@ -1,4 +1,4 @@
-"""``invalid.csv``: real-time runs that the machine was too slow for; no other table has them."""
+"""``invalid.csv``: runs that failed, or that the machine was too slow for; no other table has them."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -25,7 +25,6 @@ from leogym.kernel_bridge.quic import stacks
 from leogym.kernel_bridge.runner import backends as real
 from leogym.kernel_bridge.runner.link_shells import Backend as LinkBackend
 from leogym.kernel_bridge.runner.run import check, execute
-from leogym.kernel_bridge.runner.run_folder import TooSlowError
 from leogym.kernel_bridge.runner.served_flows import runnable_schemes
 from leogym.kernel_bridge.runner.stop import Stop
 from leogym.results.measurement import Measurement

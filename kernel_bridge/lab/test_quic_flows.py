@@ -20,12 +20,12 @@ def needs(name):
     return pytest.mark.skipif(lack is not None, reason=f"{name}: {lack}")
 
 
-def _scenario(*flows, duration_s=3):
+def _scenario(*flows, duration_s=3, **link):
     return scenarios.parse(
         {
             "name": "quic",
             "duration_s": duration_s,
-            "links": {"path": {"rate_mbps": 10, "delay_ms": 15, "queue": QUEUE}},
+            "links": {"path": {"rate_mbps": 10, "delay_ms": 15, "queue": QUEUE, **link}},
             "flows": [{"route": ["path"], **flow} for flow in flows],
         },
         "test",
@@ -73,6 +73,15 @@ def test_a_download_agrees_with_the_links_log_and_the_same_seed_gives_the_same_b
     assert flow["base_rtt_mean_ms"] == pytest.approx(30, abs=0.1)
     # At the link's rate, and with four round trips for the handshake, the request, slow start and losses.
     assert 0.24 < flow["completion_s"] < 0.24 + 4 * 0.06
+
+
+@needs(QUINN)
+def test_a_lost_connection_is_one_line():
+    described = _scenario({"scheme": QUINN}, duration_s=32, loss=1)
+    with pytest.raises(
+        RuntimeError, match=r"^quic: flow 0, .*: receiver: exit status 1: leo-quinn: .*timed out$"
+    ):
+        virtual_run.execute(described, {})
 
 
 @needs(NGTCP2)
