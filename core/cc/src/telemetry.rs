@@ -2,8 +2,8 @@
 
 use crate::Nanos;
 
-/// Most hops that a packet records.
-pub const MAX_HOPS: usize = 16;
+/// Most hops that a packet records: their count is a byte. Only a loop has more.
+pub const MAX_HOPS: usize = u8::MAX as usize;
 
 /// The header that the sender writes into each packet. Switches average it over their flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

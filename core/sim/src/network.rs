@@ -11,7 +11,7 @@ pub use workloads::{connections, player};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use leo_cc::{CongestionControl, Context, External, MAX_HOPS, Scheme};
+use leo_cc::{CongestionControl, Context, External, Scheme};
 use leo_control::Policy;
 use leo_link::{
     Direction, DropTail, Interrupted, Jitter, Link, Loss, Nanos, PathTrace, Schedule, Stop, UNLIMITED,
@@ -167,7 +167,7 @@ pub fn build(
                     flow.oracle = Some(oracle(scenario, &flow, &links));
                 }
                 if asks {
-                    flow.headers = Some(headers(scenario, index, &flow.routes)?);
+                    flow.headers = Some(headers(scenario, &flow.routes));
                 }
                 flow.settle();
                 flows.push(flow);
@@ -405,19 +405,11 @@ fn access(spec: &FlowSpec, links: &mut Vec<Link<Packet>>) -> Option<[u32; 2]> {
     (delay > 0).then(|| [push_access(links, delay), push_access(links, delay)])
 }
 
-fn headers(scenario: &Scenario, index: usize, routes: &Routes) -> Result<Box<Headers>, ScenarioError> {
+fn headers(scenario: &Scenario, routes: &Routes) -> Box<Headers> {
     let hops = routes.over(0, Nanos::MAX).map(|(route, ..)| route.links.len()).max().unwrap_or(0);
-    if hops > MAX_HOPS {
-        let spec = &scenario.flows[index];
-        let rule = format!(
-            "{} needs telemetry, which supports at most {MAX_HOPS} links; a route has {hops}",
-            spec.scheme
-        );
-        return Err(ScenarioError::new(&scenario.name, format!("flows.{index}.route"), rule));
-    }
     let [header, hop] =
         [scenario.telemetry_header_bytes, scenario.telemetry_hop_bytes].map(|bytes| bytes as u16);
-    Ok(Box::new(Headers::new(hops, Size { header, hop })))
+    Box::new(Headers::new(hops, Size { header, hop }))
 }
 
 fn on_off(spec: &FlowSpec) -> Option<OnOff> {

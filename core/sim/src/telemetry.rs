@@ -8,7 +8,7 @@ pub use port::Port;
 
 use std::collections::VecDeque;
 
-use leo_cc::{Header, Hop};
+use leo_cc::{Header, Hop, MAX_HOPS};
 use leo_link::{Departure, Nanos};
 use leo_transport::SackBlocks;
 
@@ -16,6 +16,8 @@ use crate::packet::{Head, Packet};
 
 /// Initial number of packets per flow.
 const SLOTS: usize = 64;
+/// Initial number of hops per packet in a network.
+pub const HOPS: usize = 16;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
@@ -119,11 +121,14 @@ impl Headers {
         departure: Departure,
     ) -> u16 {
         let Some(index) = self.find(packet) else { return 0 };
-        let slot = &mut self.slots[index];
-        if usize::from(slot.hops) == self.most_hops {
-            // Routes of a network can have more links than a header has room for.
-            return 0;
+        if usize::from(self.slots[index].hops) == self.most_hops {
+            if self.most_hops == MAX_HOPS {
+                return 0;
+            }
+            // A network's routes get longer as it moves.
+            self.widen((2 * self.most_hops).min(MAX_HOPS));
         }
+        let slot = &mut self.slots[index];
         let (flows, average_rtt) = port.observe(departure.at, packet.flow, slot.header);
         self.hops[index * self.most_hops + usize::from(slot.hops)] = Hop {
             link,
@@ -194,6 +199,16 @@ impl Headers {
             larger.hops[index * self.most_hops..][..self.most_hops].copy_from_slice(hops);
         }
         *self = larger;
+    }
+
+    #[cold]
+    fn widen(&mut self, most_hops: usize) {
+        let mut hops = vec![Hop::default(); self.slots.len() * most_hops];
+        for (wider, hops) in hops.chunks_mut(most_hops).zip(self.hops.chunks(self.most_hops)) {
+            wider[..self.most_hops].copy_from_slice(hops);
+        }
+        self.hops = hops.into();
+        self.most_hops = most_hops;
     }
 }
 

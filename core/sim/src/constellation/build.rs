@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leo_cc::{CongestionControl, MAX_HOPS};
+use leo_cc::CongestionControl;
 use leo_link::Stop;
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -15,7 +15,7 @@ use crate::network::{Network, PolicySet, TraceSet, driver, flow_over, go_on, liv
 use crate::path::Paths;
 use crate::route::Routes;
 use crate::scenario::{ConstellationSpec, Scenario, ScenarioError, nanos};
-use crate::telemetry::{Headers, Port, Size};
+use crate::telemetry::{HOPS, Headers, Port, Size};
 
 /// Build the network of `spec`, in which no link to the ground exists yet.
 ///
@@ -86,7 +86,7 @@ pub fn build(
                     }
                     let [header, hop] =
                         [spec.telemetry_header_bytes, spec.telemetry_hop_bytes].map(|bytes| bytes as u16);
-                    flow.headers = Some(Box::new(Headers::new(MAX_HOPS, Size { header, hop })));
+                    flow.headers = Some(Box::new(Headers::new(HOPS, Size { header, hop })));
                     asks = true;
                 }
                 flow.settle();

@@ -85,6 +85,26 @@ fn a_flow_with_more_packets_out_gets_more_room_and_keeps_what_is_collected() {
 }
 
 #[test]
+fn a_route_with_more_hops_gets_more_room_and_keeps_what_is_collected() {
+    let mut headers = Headers::new(2, Size { header: 0, hop: 1 });
+    let mut port = Port::new(1);
+    for seq in 0..3 {
+        headers.begin(seq, 3, seq, Header::default(), 0);
+    }
+    for link in 0..300 {
+        for seq in 0..3 {
+            let grows = headers.leave(&packet(0, seq, seq), &mut port, link, 8, departure(u64::from(link)));
+            assert_eq!(grows, u16::from((link as usize) < MAX_HOPS));
+        }
+    }
+    for seq in 0..3 {
+        headers.go_on(&packet(0, seq, seq), None);
+        let links = headers.collected(seq).expect("it has arrived").iter().map(|hop| hop.link);
+        assert!(links.eq(0..MAX_HOPS as u32));
+    }
+}
+
+#[test]
 fn a_port_averages_over_flows_not_over_packets_and_counts_them() {
     // Section III-B: three flows of 20, 50 and 80 ms that send 500, 40 and 100 packets per second.
     let mut port = Port::new(4);

@@ -183,6 +183,21 @@ fn telemetry_crosses_satellites_with_links_of_their_own_and_is_refused_with_shar
 }
 
 #[test]
+fn telemetry_sees_the_last_link_of_a_route_of_twenty() {
+    let satellites = 19;
+    let lasers: Vec<_> = (1..satellites).map(|satellite| [satellite - 1, satellite]).collect();
+    let flow = json!({"scheme": "leotcp", "route": ["a", "b"]});
+    let mut spec = spec(satellites, &["a", "b"], &lasers, vec![flow]);
+    spec["shared_ground"] = json!(false);
+    spec["laser"]["rate_mbps"] = json!(100);
+    spec["downlink"] = json!({"rate_mbps": 10, "queue": {"packets": 500}});
+    let moment = Moment::new(vec![km(2.0); lasers.len()], &[(0, 0, km(2.0)), (1, satellites - 1, km(2.0))]);
+    let (_, log) = through(network(&spec, &PolicySet::new(), 0), &[moment], 10 * SECOND);
+    assert!(log.flows[0].normalized_goodput > 0.8, "{:?}", log.flows[0]);
+    assert!(log.flows[0].delay_inflation < 1.2, "{:?}", log.flows[0]);
+}
+
+#[test]
 fn a_flow_between_stations_that_the_file_does_not_have_is_one_line() {
     let spec = spec(1, &["a"], &[], vec![json!({"scheme": "cubic", "route": ["a", "b"]})]);
     let spec = ConstellationSpec::from_json(&spec.to_string()).expect("its parts are valid");

@@ -1,6 +1,5 @@
 //! The bottleneck hop of the path and its utilisation (LeoTCP, section III-C, "Target Utilisation").
 
-use crate::telemetry::MAX_HOPS;
 use crate::{Hop, NANOS_PER_S, Nanos};
 
 /// The bottleneck that one packet met.
@@ -33,7 +32,7 @@ pub enum FlowRtt {
 #[derive(Clone, Debug, Default)]
 pub struct PathMonitor {
     /// Departure and bytes sent of each hop.
-    previous: [(Nanos, u64); MAX_HOPS],
+    previous: Vec<(Nanos, u64)>,
     /// 0 before the first packet.
     path: u64,
     changed_at: Nanos,
@@ -42,7 +41,6 @@ pub struct PathMonitor {
 impl PathMonitor {
     /// Return the bottleneck; `None` if the packet took an old path or is older than the last one.
     pub fn observe(&mut self, now: Nanos, hops: &[Hop], rtt: FlowRtt, srtt: Nanos) -> Option<Bottleneck> {
-        let hops = &hops[..hops.len().min(MAX_HOPS)];
         let last = hops.last()?;
         let path = path_id(hops);
         let path_changed = path != self.path;
@@ -53,11 +51,12 @@ impl PathMonitor {
             }
             self.path = path;
             self.changed_at = now;
-        } else if last.departed_at <= self.previous[hops.len() - 1].0 {
+        } else if self.previous.last().is_some_and(|&(departed_at, _)| last.departed_at <= departed_at) {
             // "LeoTCP leverages the timestamp fields embedded in INT headers to ensure that only current per-hop
             // telemetry is used"
             return None;
         }
+        self.previous.resize(hops.len(), (0, 0));
         let mut worst: Option<Bottleneck> = None;
         let mut waited = 0.0;
         for (hop, previous) in hops.iter().zip(&mut self.previous) {
