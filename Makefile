@@ -134,10 +134,12 @@ leobench: setup
 	$(BIN)/leogym leobench board docs/leobench/results
 	$(BIN)/python -m evaluation.leobench.standings docs/leobench/results
 
+SLOWEST := --durations=40 --durations-min=4  # where the time goes
+
 # See conftest.py. One worker more than cores, as tests often wait for the processes that they start, and one thread per
 # worker. Some tests call make: as a user does, without the jobs of this one.
 pytest-shared: setup
-	env -u MAKEFLAGS OMP_NUM_THREADS=1 $(BIN)/python -m pytest --part shared --numprocesses $$(($$(nproc) + 1)) --dist loadgroup
+	env -u MAKEFLAGS OMP_NUM_THREADS=1 $(BIN)/python -m pytest --part shared --numprocesses $$(($$(nproc) + 1)) --dist loadgroup $(SLOWEST)
 
 # Other libraries, each in an environment of its own, against our environments: docs/use-with. CLEANRL=FOLDER names a
 # clone of CleanRL, whose three scripts then run for 60,000 steps each.
@@ -145,7 +147,7 @@ clients: setup
 	OMP_NUM_THREADS=1 CLEANRL=$(abspath $(CLEANRL)) $(BIN)/python -m pytest -m clients tests/clients
 
 pytest-real-time: setup
-	$(BIN)/python -m pytest --part real-time
+	$(BIN)/python -m pytest --part real-time $(SLOWEST)
 
 # The report's test needs a real browser; as root, this installs it with the system's package manager.
 browser:
