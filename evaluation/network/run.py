@@ -56,7 +56,8 @@ def simulate(
         progress: called with the simulated seconds of each step.
 
     Raises:
-        InputError: a scheme or a value is invalid, or no policy steers the flows of agents.
+        InputError: a scheme or a value is invalid, no policy steers the flows of agents, or a QUIC stack loses
+            its connection.
     """
     if LEARNER not in policies and any(flow["scheme"] == LEARNER for flow in description.flows):
         raise InputError(
@@ -88,6 +89,8 @@ def simulate(
             link_rows.append(frame.filter((pl.col("delivered_mbps") > 0) | (pl.col("dropped_packets") > 0)))
         progress(end_s - start_s)
     log = simulation.run_log()
+    if log.invalid is not None:
+        raise InputError(f"{description.network.name}: {log.invalid}")
     names = pl.Series([site.name for site in description.stations.sites])
     pairs = pl.DataFrame(simulation.pairs()).with_columns(
         names[pl.Series([pair[end] for pair in simulation.pairs()])].alias(end) for end in ("from", "to")
