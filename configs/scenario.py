@@ -66,7 +66,7 @@ class Link(Part):
     loss: Probability = 0.0
     """Independent random loss per packet, on top of the trace's."""
     burst_bytes: Annotated[int, Range(ge=0, lt=2**32)] = 0
-    """Token bucket depth, as ``burst`` of tc's tbf; 0: an exact link."""
+    """Token bucket depth, as ``burst`` of tc's tbf; 0: an exact link. mm-leo's links are exact."""
     outage: OutageEffect = "hold"
     """Fate of packets queued or arriving in an outage, in both directions; those in flight are lost."""
     queue: Queue = Field(default_factory=Queue)

@@ -78,6 +78,17 @@ fn a_small_transfer_completes_two_and_a_half_round_trips_after_its_start() {
 }
 
 #[test]
+fn no_losses_of_a_window_end_a_connection() {
+    // Slow start overflows a queue of four bandwidth-delay products: without a smaller window, every other of 4,400 packets.
+    let mut deep = scenario(&json!([{"scheme": "quic:quinn-cubic", "route": ["bottleneck"]}]));
+    deep["links"]["bottleneck"] = json!({"delay_ms": 50.0, "rate_mbps": 100.0, "queue": {"bdp": 4.0}});
+    deep["duration_s"] = json!(4.0);
+    assert_eq!(run(&deep).invalid, None);
+    deep["links"]["bottleneck"]["loss"] = json!(0.3);
+    assert_eq!(run(&deep).invalid, None);
+}
+
+#[test]
 fn marks_reduce_the_window_without_losses() {
     let mut marked = scenario(&json!([{"scheme": "quic:quinn-newreno", "route": ["bottleneck"]}]));
     marked["links"]["bottleneck"]["queue"] = json!({"kind": "fq_codel"});
