@@ -56,7 +56,7 @@ def simulate(
         progress: called with the simulated seconds of each step.
 
     Raises:
-        InputError: a scheme or a value is invalid, no policy steers the flows of agents, or a QUIC stack loses
+        InputError: a scheme or a value is invalid, no policy steers the flows of agents, or a QUIC flow loses
             its connection.
     """
     if LEARNER not in policies and any(flow["scheme"] == LEARNER for flow in description.flows):
