@@ -1,0 +1,1 @@
+"""Five questions about whole networks."""
