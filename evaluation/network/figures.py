@@ -13,8 +13,14 @@ Floats = NDArray[np.float64]
 SIZE_IN = (5.2, 3.0)
 
 
-def panels(tables: dict[str, pl.DataFrame], utilisation: Floats) -> Iterator[Panel]:
-    """Yield the figures of a run; ``utilisation`` has the mean load of each laser that carried packets."""
+def panels(tables: dict[str, pl.DataFrame], utilisation: Floats, queueing: pl.DataFrame) -> Iterator[Panel]:
+    """Yield the figures of a run.
+
+    Args:
+        tables: the run's tables.
+        utilisation: mean load of each laser that carried packets.
+        queueing: see `hops.queueing`.
+    """
     flows, pairs = tables["flows"], tables["pairs"]
     long = flows.filter(pl.col("transfer_bytes").is_null())
     if len(long):
@@ -22,6 +28,8 @@ def panels(tables: dict[str, pl.DataFrame], utilisation: Floats) -> Iterator[Pan
     yield _distributions(flows, "delay_inflation", "RTT over the RTT without queues")
     yield _single("utilisation", utilisation, "mean load of a laser in use, as a share of its capacity")
     yield _single("changes", pairs["changes"].to_numpy(), "changes of a pair's route")
+    if len(queueing):
+        yield _queueing(queueing)
     completed = flows.filter(pl.col("completion_s").is_not_null())
     if len(completed):
         yield _completion(completed)
@@ -52,6 +60,28 @@ def _distribution(axes: Axes, values: Floats, color: str, dash: object, label: s
     [line] = axes.step(finite, shares, where="post", color=color, linestyle=dash, label=label)
     axes.set_ylim(0, 1)
     return line
+
+
+def _queueing(rows: pl.DataFrame) -> Panel:
+    is_downlink = pl.col("hop") == pl.col("links") - 1
+    lasers = int(rows["links"].to_numpy().max()) - 2
+    place = pl.when(is_downlink).then(lasers + 1).otherwise(pl.col("hop")).alias("place")
+    delays = rows.group_by(place).agg(
+        pl.col("delay_ms").mean().alias("mean"), pl.col("delay_ms").quantile(0.9).alias("90th percentile")
+    )
+    delays = delays.sort("place")
+    with canvas(*SIZE_IN) as (figure, [axes]):
+        handles = []
+        for column, marker, color in (("mean", "o", PALETTE[0]), ("90th percentile", "^", PALETTE[1])):
+            values = delays[column].to_numpy()
+            handles += axes.plot(
+                delays["place"].to_numpy(), values, marker, color=color, markersize=4, label=column
+            )
+        ticks = np.arange(1, lasers + 1, max(1, -(-lasers // 8)))
+        axes.set_xticks([0, *ticks.tolist(), lasers + 1], ["up", *map(str, ticks), "down"])
+        axes.set(xlabel="uplink, lasers in order, downlink", ylabel="queueing delay in ms")
+        legend_above(figure, handles)
+    return Panel("queueing", "Queueing delay of the links of routes, by their place on the route", figure)
 
 
 def _completion(flows: pl.DataFrame) -> Panel:

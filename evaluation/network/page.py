@@ -10,7 +10,7 @@ import polars as pl
 from leogym.common import json_text, output_folder, text_file
 from leogym.common.errors import InputError
 from leogym.configs import network as schema
-from leogym.evaluation.network import figures
+from leogym.evaluation.network import figures, hops
 from leogym.evaluation.network.run import META, TABLES, total_goodput_mbps
 from leogym.results.figure_style import css_variables, svg, themed
 from leogym.traces.network import description as describing
@@ -73,7 +73,9 @@ def page(folder: Path) -> str:
     names = [site.name if len(sites) <= NAMED_STATIONS else "" for site in sites]
     content["sites"] = [[name, site.lon_deg, site.lat_deg] for name, site in zip(names, sites, strict=True)]
     style = _STYLE.replace("LIGHT", css_variables(False)).replace("DARK", css_variables(True))
-    panels = figures.panels(tables, mean["delivered_mbps"].to_numpy())
+    shared = description.network.ground.shared
+    queueing = hops.queueing(tables, [site.name for site in sites], description.topology.satellites, shared)
+    panels = figures.panels(tables, mean["delivered_mbps"].to_numpy(), queueing)
     cells = (
         f"<div><h2>{html.escape(panel.label)}</h2>{themed(svg(panel), panel.label)}</div>" for panel in panels
     )
