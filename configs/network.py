@@ -114,14 +114,19 @@ class Routing(Strict):
 class Traffic(Strict):
     """Flows by a pattern."""
 
-    pattern: Literal["permutation", "pairing", "gravity", "all_to_one", "pairs"]
+    pattern: Literal[
+        "permutation", "pairing", "gravity", "all_to_one", "to_gateways", "from_gateways", "pairs"
+    ]
     """``permutation``: every station sends to one other and receives from one. ``pairing``: stations in
     random pairs send to each other. ``gravity``: ends are drawn by population. ``all_to_one``: all send to
-    ``to``. ``pairs``: those of ``file``."""
+    ``to``. ``to_gateways``: each station that is no gateway sends to the nearest of ``gateways``.
+    ``from_gateways``: it receives from it. ``pairs``: those of ``file``."""
     flows: Annotated[int, Range(ge=1, le=1_000_000)] | None = None
     """``gravity``: number of pairs to draw; else flows of each pair, by default 1."""
     to: str | None = None
     """``all_to_one``: name of the receiving station."""
+    gateways: Annotated[list[str], Field(min_length=1)] | None = None
+    """``to_gateways`` and ``from_gateways``: names of the stations that are gateways."""
     file: str | None = None
     """``pairs``: a CSV file with the columns ``from`` and ``to``, and any of ``scheme``, ``start_s``,
     ``stop_s``, ``transfer_bytes`` and ``path``, which is the number of one of ``routing.paths``, from 0."""
@@ -141,6 +146,8 @@ class Traffic(Strict):
         for field, pattern in (("to", "all_to_one"), ("file", "pairs")):
             if (getattr(self, field) is not None) != (self.pattern == pattern):
                 raise ValueError(f"{field}: {pattern} needs it, and no other pattern has it")
+        if (self.gateways is not None) != (self.pattern in ("to_gateways", "from_gateways")):
+            raise ValueError("gateways: to_gateways and from_gateways need it, and no other pattern has it")
         if self.pattern == "gravity" and self.flows is None:
             raise ValueError("flows: gravity needs the number of pairs to draw")
         if self.pattern == "pairs" and self.flows is not None:

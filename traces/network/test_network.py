@@ -126,6 +126,11 @@ def test_patterns_join_the_stations_that_they_say(tmp_path):
     assert {(end, start) for start, end in paired} == set(paired)
     assert len(paired) == 4
     assert {end for _, end in ends({"pattern": "all_to_one", "to": "Lisbon"})} == {"Lisbon"}
+    gateways = ["Dalian", "Lisbon"]
+    up = ends({"pattern": "to_gateways", "gateways": gateways})
+    assert sorted(up) == [("Manila", "Dalian"), ("Nairobi", "Lisbon")]
+    down = ends({"pattern": "from_gateways", "gateways": gateways, "flows": 2})
+    assert Counter(down) == dict.fromkeys([end[::-1] for end in up], 2)
     drawn = Counter(ends({"pattern": "gravity", "flows": 1000}))
     assert drawn["Manila", "Dalian"] > 3 * drawn["Lisbon", "Nairobi"]
 
@@ -170,6 +175,16 @@ def test_check_names_stations_without_a_satellite_and_pairs_without_a_route_and_
         ({"stations": {"names": ["Lisbon", "Tokio, Mars"]}}, "stations.names.1: 'Tokio, Mars'"),
         ({"traffic": [{"pattern": "all_to_one"}]}, "to: all_to_one needs it"),
         ({"traffic": [{"pattern": "all_to_one", "to": "Rome"}]}, "traffic.0.to: 'Rome': no station"),
+        ({"traffic": [{"pattern": "to_gateways"}]}, "gateways: to_gateways and from_gateways need it"),
+        (
+            {"traffic": [{"pattern": "to_gateways", "gateways": ["Lisbon", "Nairobi", "Manila", "Dalian"]}]},
+            "traffic.0.gateways: all stations are gateways",
+        ),
+        ({"traffic": [{"pattern": "pairing", "gateways": ["Lisbon"]}]}, "no other pattern has it"),
+        (
+            {"traffic": [{"pattern": "from_gateways", "gateways": ["Lisbon", "Rome"]}]},
+            "traffic.0.gateways.1: 'Rome': no station",
+        ),
         ({"traffic": [{"pattern": "permutation", "schemes": {"satcp": 1.0}}]}, "announces no handovers"),
         (
             {"traffic": [{"pattern": "permutation", "schemes": {"cubic": 1.0, "cubik": 1.0}}]},

@@ -13,6 +13,7 @@ from leogym.common import text_file
 from leogym.common.errors import InputError
 from leogym.configs.network import Network, Traffic
 from leogym.traces.network.stations import MOST_BYTES, GroundStations
+from leogym.traces.orbit import ground
 
 Flow = dict[str, Any]
 """Keys of a scenario's flow; ``route`` names the sender's and the receiver's station. ``path`` numbers one of
@@ -72,10 +73,31 @@ def _pairs(
             case "pairing":
                 for first, second in order[: count // 2 * 2].reshape(-1, 2).tolist():
                     yield from ((first, second), (second, first))
+            case "to_gateways" | "from_gateways":
+                for station, gateway in _nearest_gateways(traffic, stations, source):
+                    up = traffic.pattern == "to_gateways"
+                    yield (station, gateway) if up else (gateway, station)
             case _:
                 assert traffic.to is not None
                 to = stations.index(traffic.to, f"{source}.to")
                 yield from ((other, to) for other in range(count) if other != to)
+
+
+def _nearest_gateways(traffic: Traffic, stations: GroundStations, source: str) -> Iterator[Pair]:
+    """Yield each other station and the gateway at the shortest distance."""
+    assert traffic.gateways is not None
+    gateways = list(
+        dict.fromkeys(
+            stations.index(name, f"{source}.gateways.{index}") for index, name in enumerate(traffic.gateways)
+        )
+    )
+    position_km = ground.stations(stations.sites).position_km
+    others = [station for station in range(len(stations.sites)) if station not in set(gateways)]
+    if not others:
+        raise InputError(f"{source}.gateways: all stations are gateways, so none has traffic")
+    for station in others:
+        distance_km = np.linalg.norm(position_km[gateways] - position_km[station], axis=1)
+        yield station, gateways[int(distance_km.argmin())]
 
 
 def _by_gravity(
