@@ -11,20 +11,23 @@ from leogym.results.figure_style import PALETTE, Panel, canvas, legend_above, lo
 
 Floats = NDArray[np.float64]
 SIZE_IN = (5.2, 3.0)
+DISTANCE = ("distance_km", "distance of the stations in km")
 
 
 def panels(tables: dict[str, pl.DataFrame], utilisation: Floats, queueing: pl.DataFrame) -> Iterator[Panel]:
     """Yield the figures of a run.
 
     Args:
-        tables: the run's tables.
+        tables: the run's tables; flows with ``distance_km`` between their stations.
         utilisation: mean load of each laser that carried packets.
         queueing: see `hops.queueing`.
     """
     flows, pairs = tables["flows"], tables["pairs"]
     long = flows.filter(pl.col("transfer_bytes").is_null())
     if len(long):
-        yield _distributions(long, "normalized_goodput", "goodput over the route's capacity")
+        share = "goodput over the route's capacity"
+        yield _distributions(long, "normalized_goodput", share)
+        yield _scatter(long, "goodput_by_distance", DISTANCE, ("normalized_goodput", share), "linear")
     yield _distributions(flows, "delay_inflation", "RTT over the RTT without queues")
     yield _single("utilisation", utilisation, "mean load of a laser in use, as a share of its capacity")
     yield _single("changes", pairs["changes"].to_numpy(), "changes of a pair's route")
@@ -32,7 +35,10 @@ def panels(tables: dict[str, pl.DataFrame], utilisation: Floats, queueing: pl.Da
         yield _queueing(queueing)
     completed = flows.filter(pl.col("completion_s").is_not_null())
     if len(completed):
-        yield _completion(completed)
+        kilobytes = completed.with_columns(pl.col("transfer_bytes") / 1e3)
+        time_s = ("completion_s", "completion time in s")
+        yield _scatter(kilobytes, "completion", ("transfer_bytes", "size in kB"), time_s, "log")
+        yield _scatter(completed, "completion_by_distance", DISTANCE, time_s, "linear")
 
 
 def _distributions(flows: pl.DataFrame, column: str, label: str) -> Panel:
@@ -84,7 +90,8 @@ def _queueing(rows: pl.DataFrame) -> Panel:
     return Panel("queueing", "Queueing delay of the links of routes, by their place on the route", figure)
 
 
-def _completion(flows: pl.DataFrame) -> Panel:
+def _scatter(flows: pl.DataFrame, name: str, x: tuple[str, str], y: tuple[str, str], scale: str) -> Panel:
+    """Draw a point for each flow; ``x`` and ``y`` are a column and its label, ``scale`` that of both axes."""
     with canvas(*SIZE_IN) as (figure, [axes]):
         styles = looks(sorted(flows["scheme"].unique()))
         handles = []
@@ -92,14 +99,8 @@ def _completion(flows: pl.DataFrame) -> Panel:
             rows = flows.filter(pl.col("scheme") == scheme)
             # More points than these hide one another.
             rows = rows.gather_every(max(1, len(rows) // 2000))
-            handles += axes.plot(
-                rows["transfer_bytes"].to_numpy() / 1e3,
-                rows["completion_s"].to_numpy(),
-                look.marker,
-                color=look.color,
-                markersize=2.5,
-                label=scheme,
-            )
-        axes.set(xscale="log", yscale="log", xlabel="size in kB", ylabel="completion time in s")
+            points = [rows[column].to_numpy() for column, _ in (x, y)]
+            handles += axes.plot(*points, look.marker, color=look.color, markersize=2.5, label=scheme)
+        axes.set(xscale=scale, yscale=scale, xlabel=x[1], ylabel=y[1])
         legend_above(figure, handles)
-    return Panel("completion", "Completion time of transfers by size", figure)
+    return Panel(name, f"A point for each flow: {y[1]}, by {x[1]}", figure)

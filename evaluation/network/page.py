@@ -15,6 +15,7 @@ from leogym.evaluation.network.run import META, TABLES, total_goodput_mbps
 from leogym.results.figure_style import css_variables, svg, themed
 from leogym.traces.network import description as describing
 from leogym.traces.network.description import Description
+from leogym.traces.orbit import ground
 from leogym.traces.plot import globe
 
 MOST_SAMPLES = 60
@@ -75,7 +76,11 @@ def page(folder: Path) -> str:
     style = _STYLE.replace("LIGHT", css_variables(False)).replace("DARK", css_variables(True))
     shared = description.network.ground.shared
     queueing = hops.queueing(tables, [site.name for site in sites], description.topology.satellites, shared)
-    panels = figures.panels(tables, mean["delivered_mbps"].to_numpy(), queueing)
+    site_of = {site.name: site for site in sites}
+    first, second = ([site_of[name] for name in tables["flows"][end]] for end in ("from", "to"))
+    distance_km = pl.Series("distance_km", ground.great_circle_km(first, second))
+    measured = tables | {"flows": tables["flows"].with_columns(distance_km)}
+    panels = figures.panels(measured, mean["delivered_mbps"].to_numpy(), queueing)
     cells = (
         f"<div><h2>{html.escape(panel.label)}</h2>{themed(svg(panel), panel.label)}</div>" for panel in panels
     )

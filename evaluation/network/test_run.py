@@ -68,7 +68,7 @@ def test_plot_draws_loads_figures_and_schemes_in_one_small_file(file, tmp_path):
     assert command.run(["plot", str(tmp_path / "out"), "--out", str(tmp_path / "page.html")]) == 0
     text = (tmp_path / "page.html").read_text()
     assert len(text) < 10_000_000
-    assert text.count("<svg") == 6
+    assert text.count("<svg") == 8
     data = json.loads(text.split('type="application/json">')[1].split("</script>")[0])
     network = data["network"]
     assert network["time_s"] == [1, 2, 3]

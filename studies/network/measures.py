@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from leogym.configs import network as schema
 from leogym.evaluation.network.run import META
 from leogym.traces.network.description import Description
+from leogym.traces.orbit import ground
 
 LIGHT_KM_PER_MS = 299.792458
-EARTH_KM = 6371.0
 UNUSED = 1 / 3
 """Hypatia counts intervals in which a path has this share of its capacity unused, or more."""
 
@@ -82,11 +82,6 @@ def share_below(series: pl.DataFrame, times: Floats, routes: pl.DataFrame, limit
 
 def geodesic_rtt_ms(description: Description) -> Floats:
     """Return the RTT of light along the Earth's surface for each of a description's pairs, shape (pairs,)."""
-    sites = {site.name: np.radians([site.lat_deg, site.lon_deg]) for site in description.stations.sites}
-    ends = np.array([[sites[name] for name in pair] for pair in description.pairs])
-    (first_lat, first_lon), (second_lat, second_lon) = ends[:, 0].T, ends[:, 1].T
-    haversine = (
-        np.sin((second_lat - first_lat) / 2) ** 2
-        + np.cos(first_lat) * np.cos(second_lat) * np.sin((second_lon - first_lon) / 2) ** 2
-    )
-    return 4 * EARTH_KM * np.arcsin(np.sqrt(haversine)) / LIGHT_KM_PER_MS
+    sites = {site.name: site for site in description.stations.sites}
+    first, second = ([sites[pair[end]] for pair in description.pairs] for end in (0, 1))
+    return 2 * ground.great_circle_km(first, second) / LIGHT_KM_PER_MS

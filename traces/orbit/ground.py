@@ -17,6 +17,8 @@ from leogym.traces.orbit.earth import EARTH_RADIUS_KM, FLATTENING
 
 FOLDER = Path(__file__).resolve().parents[1] / "data"
 Floats = NDArray[np.float64]
+MEAN_RADIUS_KM = 6371.0
+"""Of the Earth."""
 
 
 class Site(Strict):
@@ -73,3 +75,9 @@ def stations(sites: list[Site]) -> Stations:
     position_km = normal_km[:, None] * up
     position_km[:, 2] *= 1 - eccentricity2
     return Stations(position_km, up)
+
+
+def great_circle_km(first: list[Site], second: list[Site]) -> Floats:
+    """Return the distances along the surface of a sphere between sites and others, shape (sites,)."""
+    chord = np.linalg.norm(stations(first).up - stations(second).up, axis=1)
+    return 2 * MEAN_RADIUS_KM * np.arcsin(np.minimum(chord / 2, 1))

@@ -71,7 +71,17 @@ def test_the_cities_of_the_papers_are_there(name):
     ],
 )
 def test_known_distances_between_cities_come_out(first, second, km):
-    assert _km(places.parse(first, "a"), places.parse(second, "b")) == pytest.approx(km, rel=0.02)
+    ends = places.parse(first, "a"), places.parse(second, "b")
+    assert _km(*ends) == pytest.approx(km, rel=0.02)
+    assert ground.great_circle_km([ends[0]], [ends[1]]) == pytest.approx([_km(*ends)], rel=1e-9)
+
+
+def test_opposite_points_are_half_a_circle_apart_and_a_point_is_at_no_distance_from_itself():
+    pole, equator = (ground.Site(name="", lat_deg=lat, lon_deg=20) for lat in (-90.0, 0.0))
+    opposite = ground.Site(name="", lat_deg=0, lon_deg=-160)
+    half_km = np.pi * ground.MEAN_RADIUS_KM
+    distances = ground.great_circle_km([equator, equator, equator], [opposite, pole, equator])
+    assert distances == pytest.approx([half_km, half_km / 2, 0])
 
 
 def test_no_two_cities_and_no_two_gateways_are_one_place():
