@@ -63,6 +63,27 @@ def test_a_question_is_answered_from_the_runs_of_its_sweep(tmp_path, capsys, mon
     assert 4 < sum(float(share.split()[0]) for share in shares) < 6
 
 
+def test_motion_and_routing_by_load_are_compared_on_the_same_seeds(tmp_path, capsys, monkeypatch):
+    sweeps = (("kuiper-630", "reno,vegas", "kuiper"), ("kuiper-frozen", "reno", "frozen"))
+    for network, schemes, out in (*sweeps, ("kuiper-by-load", "reno", "by-load")):
+        file = network if network == study.KUIPER else str(FOLDER / f"{network}.yaml")
+        options = ["--schemes", schemes, "--seeds", "1", "--duration", "1", "--series-ms", "100"]
+        sweep = ["leogym network", "sweep", file, *options, "--out", str(tmp_path / out)]
+        monkeypatch.setattr(sys, "argv", sweep)
+        assert command.main() == 0
+    capsys.readouterr()
+    assert study.main([str(tmp_path), "utilisation", "by-load"]) == 0
+    rows = [row.rsplit(": ", 1) for row in capsys.readouterr().out.splitlines() if ": " in row]
+    mean = {name: float(value.split()[0]) for name, value in rows}
+    moving, frozen, difference = (
+        mean[f"{case}, reno: total goodput, Mbit/s"]
+        for case in ("kuiper-630", "kuiper-frozen", "kuiper-630 minus kuiper-frozen")
+    )
+    assert difference == pytest.approx(moving - frozen, abs=0.002)
+    # In the first second, no measurement of loads has changed a route yet.
+    assert mean["by load over shortest paths: total goodput"] == pytest.approx(1, abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("question", "message"),
     [
