@@ -43,6 +43,8 @@ _KERNEL_OPTIONS = (
     "ipv6.disable_ipv6=1",
     # Skip self-tests, calibration, and guards against other tenants.
     *("cryptomgr.notests", "tsc=reliable", "no_timer_check", "mitigations=off"),
+    # The kernel walks the whole table of connections to list them, as tcp_log asks it to 100 times a second.
+    "thash_entries=256",
     "initcall_blacklist=init_evm,init_ima,load_system_certificate_list",
 )
 
