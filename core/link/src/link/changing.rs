@@ -17,11 +17,13 @@ impl<P: Packet> Link<P> {
         Self { catches_up_at_polls: true, ..self }
     }
 
-    /// Set the propagation delay of packets offered from now on; earlier packets still arrive first.
+    /// Set the propagation delay of packets that leave the queue from `now` on; earlier packets still arrive first. A drop-tail
+    /// queue fixes a packet's delay when the packet is offered.
     ///
     /// # Panics
     /// If the link follows a path trace.
-    pub fn set_delay(&mut self, delay: Nanos) {
+    pub fn set_delay(&mut self, delay: Nanos, now: Nanos) {
+        self.catch_up(now);
         let Schedule::Constant(span) = &mut self.schedule else { panic!("a path trace sets the delay") };
         span.delay = delay;
         if let Some(only_delays) = &mut self.only_delays {

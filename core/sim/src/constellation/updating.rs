@@ -151,7 +151,7 @@ impl Simulation {
         let mut changes = std::mem::take(&mut maker.changes);
         forwarding.measure(snapshot, &mut changes);
         for &(link, km) in &changes.lengths {
-            links[link as usize].set_delay(light(km));
+            links[link as usize].set_delay(light(km), *now);
         }
         if maker.vanished == VanishedLinks::Lose {
             for &link in &changes.vanished {
