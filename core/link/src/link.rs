@@ -3,6 +3,7 @@
 mod burst;
 mod changing;
 mod egress;
+mod halves;
 mod observer;
 
 use std::collections::VecDeque;
@@ -370,12 +371,17 @@ impl<P: Packet> Link<P> {
                 self.lose_first()?;
                 continue;
             }
-            self.stats.delivered += 1;
-            let (Transit { packet, .. }, next) = self.transits.pop()?;
-            self.first_end = next.map_or(NEVER, |transit| transit.end);
-            self.stats.delivered_bytes += u64::from(P::compact_bytes(packet));
-            return Some(packet);
+            return self.deliver_first();
         }
+    }
+
+    #[inline(always)]
+    fn deliver_first(&mut self) -> Option<&P::Compact> {
+        self.stats.delivered += 1;
+        let (Transit { packet, .. }, next) = self.transits.pop()?;
+        self.first_end = next.map_or(NEVER, |transit| transit.end);
+        self.stats.delivered_bytes += u64::from(P::compact_bytes(packet));
+        Some(packet)
     }
 
     /// Lose the first packet.
@@ -388,6 +394,11 @@ impl<P: Packet> Link<P> {
         self.stats.lost += 1;
         self.unpack(packet);
         Some(())
+    }
+
+    /// Return the packets delivered so far.
+    pub const fn delivered(&self) -> u64 {
+        self.stats.delivered
     }
 
     /// Return the counters from the start until `now`.

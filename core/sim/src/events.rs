@@ -17,11 +17,13 @@ pub enum Source {
 pub struct EventQueue {
     links: Tree,
     flows: Tree,
+    /// Whether a link's packets arrive on another thread, by link; empty with one thread.
+    foreign: Vec<bool>,
 }
 
 impl EventQueue {
     pub fn new(links: usize, flows: usize) -> Self {
-        Self { links: Tree::new(links), flows: Tree::new(flows) }
+        Self { links: Tree::new(links), flows: Tree::new(flows), foreign: Vec::new() }
     }
 
     /// Return the earliest pending time and its source; the time is `NEVER` when nothing is pending.
@@ -44,6 +46,19 @@ impl EventQueue {
     #[inline(always)]
     pub fn set_link(&mut self, link: usize, time: Nanos) {
         self.links.set(link, time);
+    }
+
+    /// Set the pending time of a link that was idle, unless its packets arrive on another thread.
+    #[inline(always)]
+    pub fn wake_link(&mut self, link: usize, time: Nanos) {
+        if !self.foreign.get(link).is_some_and(|foreign| *foreign) {
+            self.set_link(link, time);
+        }
+    }
+
+    /// Return whether a link's packets arrive on another thread, by link, to change it.
+    pub const fn foreign_mut(&mut self) -> &mut Vec<bool> {
+        &mut self.foreign
     }
 
     #[inline(always)]

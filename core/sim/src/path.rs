@@ -1,6 +1,7 @@
 //! The paths of all flows in one table: every packet looks up its path at every link.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::constellation::Forwarding;
 use crate::packet::Head;
@@ -60,13 +61,15 @@ pub struct Paths {
     links: Vec<u32>,
     numbers: BTreeMap<Way, u32>,
     /// The tables that packets follow instead, in a network whose routes change.
-    forwarding: Option<Box<Forwarding>>,
+    forwarding: Option<Arc<Forwarding>>,
+    /// Packets that stations and satellites had no route for.
+    pub unroutable: [u64; 2],
 }
 
 impl Paths {
     /// Return the paths of a network in which packets follow tables.
     pub fn forwarded(forwarding: Forwarding) -> Self {
-        Self { forwarding: Some(Box::new(forwarding)), ..Self::default() }
+        Self { forwarding: Some(Arc::new(forwarding)), ..Self::default() }
     }
 
     /// Return the tables, if packets follow them.
@@ -74,8 +77,14 @@ impl Paths {
         self.forwarding.as_deref()
     }
 
+    /// Return the tables to share them with another thread.
+    pub fn forwarding_shared(&self) -> Option<Arc<Forwarding>> {
+        self.forwarding.clone()
+    }
+
+    /// Return the tables to change them. Clones of a simulation share them until then.
     pub fn forwarding_mut(&mut self) -> Option<&mut Forwarding> {
-        self.forwarding.as_deref_mut()
+        self.forwarding.as_mut().map(Arc::make_mut)
     }
 
     /// Return the number of the path whose data crosses the links `there` and whose ACKs cross `back`.

@@ -4,6 +4,7 @@ mod clients;
 mod connecting;
 mod forwarding;
 mod oracles;
+mod parallel;
 mod running;
 mod sending;
 
@@ -22,6 +23,7 @@ use crate::path::{Next, Paths};
 use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{ConstellationSpec, Scenario, nanos};
 use crate::telemetry::{Port, bandwidth_bps};
+use parallel::Parallel;
 
 /// The shortest monitor interval.
 pub(crate) const MIN_INTERVAL: Nanos = 1_000_000;
@@ -44,6 +46,8 @@ pub struct Simulation {
     pub(crate) link_maker: Option<Box<LinkMaker>>,
     /// The links over time, in a constellation that knows them ahead.
     pub(crate) course: Option<Course>,
+    /// The other threads of a network.
+    parallel: Option<Box<Parallel>>,
     pub(crate) ports: Vec<Port>,
     pub(crate) events: EventQueue,
     pub(crate) recorder: Recorder,
@@ -116,6 +120,7 @@ impl Simulation {
             paths,
             link_maker: None,
             course: None,
+            parallel: None,
             ports,
             events,
             interval,

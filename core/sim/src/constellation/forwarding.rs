@@ -99,6 +99,8 @@ pub struct Forwarding {
     laser_km: Vec<f64>,
     /// By link.
     hops: Vec<Hop>,
+    /// The node at each link's start, which packets do not read.
+    tails: Vec<u32>,
     ground: BTreeMap<(u32, u32), GroundPair>,
     updates: u32,
     /// Costs of the laser links.
@@ -125,11 +127,10 @@ pub struct Forwarding {
     rows: Vec<[u32; 2]>,
     /// Senders and receivers, by path number. Those of one pair of stations follow each other.
     pub pairs: Vec<Pair>,
-    /// Packets that stations and satellites had no route for.
-    pub unroutable: [u64; 2],
     /// Some queue parts packets of one flow by codepoint.
     pub parts_codepoints: bool,
-    scratch: Scratch,
+    /// For each thread.
+    scratches: Vec<Scratch>,
 }
 
 impl Forwarding {
@@ -157,6 +158,7 @@ impl Forwarding {
             hops: (0..2 * lasers.len() as u32)
                 .map(|link| Hop { head: mesh.head(link), transmitter: OWN })
                 .collect(),
+            tails: (0..2 * lasers.len() as u32).map(|link| mesh.head(link ^ 1)).collect(),
             rows: pairs.iter().map(|pair| pair.rows).collect(),
             mesh,
             laser_km: vec![f64::INFINITY; lasers.len()],
@@ -174,9 +176,8 @@ impl Forwarding {
             meter: Meter::default(),
             shared: None,
             pairs,
-            unroutable: [0; 2],
             parts_codepoints: false,
-            scratch: Scratch::default(),
+            scratches: vec![Scratch::default()],
         }
     }
 
@@ -243,19 +244,22 @@ impl Forwarding {
     /// Add a link, with the transmitter in front of it if it shares that with others.
     pub fn add(&mut self, link: u32, needed: &Needed, transmitter: Option<u32>) {
         assert_eq!(link as usize, self.hops.len(), "links are numbered in order");
-        let head = match needed.way {
-            GroundWay::Up => needed.satellite,
-            GroundWay::Down => self.satellites + needed.station,
+        let station = self.satellites + needed.station;
+        let (tail, head) = match needed.way {
+            GroundWay::Up => (station, needed.satellite),
+            GroundWay::Down => (needed.satellite, station),
         };
         self.hops.push(Hop { head, transmitter: transmitter.unwrap_or(OWN) });
+        self.tails.push(tail);
         if let Some(pair) = self.ground.get_mut(&(needed.station, needed.satellite)) {
             pair.links[needed.way as usize] = link;
         }
     }
 
-    /// Reserve the number of a link that packets only depart from.
-    pub fn add_transmitter(&mut self) {
+    /// Reserve the number of a link that packets only depart from, at `node`.
+    pub fn add_transmitter(&mut self, node: u32) {
         self.hops.push(Hop { head: NOWHERE, transmitter: OWN });
+        self.tails.push(node);
     }
 
     /// Take over the links of a moment: lengths and paths, but not the tables, for which [`needed`](Self::needed) links may
@@ -292,9 +296,24 @@ impl Forwarding {
             *cost = self.laser_km[(link >> 1) as usize] * factor(self.loads.as_ref(), link);
         }
         let [up, down] = &self.reach;
-        for (tree, &station) in self.trees.iter_mut().zip(&self.destinations) {
-            tree.update(&self.mesh, &self.costs, &down[station as usize], &mut self.scratch);
-        }
+        let (mesh, costs) = (&self.mesh, &self.costs[..]);
+        let update = |trees: &mut [Tree], stations: &[u32], scratch: &mut Scratch| {
+            for (tree, &station) in trees.iter_mut().zip(stations) {
+                tree.update(mesh, costs, &down[station as usize], scratch);
+            }
+        };
+        let share = self.trees.len().div_ceil(self.scratches.len()).max(1);
+        let shares = self.trees.chunks_mut(share).zip(self.destinations.chunks(share));
+        let mut shares = shares.zip(&mut self.scratches);
+        let own = shares.next();
+        std::thread::scope(|scope| {
+            for ((trees, stations), scratch) in shares {
+                scope.spawn(move || update(trees, stations, scratch));
+            }
+            if let Some(((trees, stations), scratch)) = own {
+                update(trees, stations, scratch);
+            }
+        });
         for (ways, pair) in self.ways.iter_mut().zip(self.pairs.iter().step_by(self.paths)) {
             let [from, to] = pair.ends.map(|station| station as usize);
             let costs = Costs { mesh: &self.mesh, laser: &self.costs, up: &up[from], down: &down[to] };
@@ -424,6 +443,31 @@ impl Forwarding {
     /// Return the node at the end of a link; stations count on from the satellites.
     pub fn head(&self, link: u32) -> u32 {
         self.hops[link as usize].head
+    }
+
+    /// Update the trees on so many threads.
+    pub fn share_among(&mut self, threads: usize) {
+        self.scratches.resize(threads, Scratch::default());
+    }
+
+    /// Return the node at the start of a link.
+    pub fn tail(&self, link: u32) -> u32 {
+        self.tails[link as usize]
+    }
+
+    /// Return the node at the end of a link; none if packets only depart from it.
+    pub fn end(&self, link: u32) -> Option<u32> {
+        Some(self.hops[link as usize].head).filter(|head| *head != NOWHERE)
+    }
+
+    /// Return whether a link may carry packets now: it is no laser that is off.
+    pub fn is_on(&self, link: u32) -> bool {
+        self.laser_km.get((link >> 1) as usize).is_none_or(|km| km.is_finite())
+    }
+
+    /// Return the number of satellites.
+    pub const fn satellites(&self) -> u32 {
+        self.satellites
     }
 
     /// Return the number of paths of each pair of stations.

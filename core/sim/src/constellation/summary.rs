@@ -92,7 +92,7 @@ impl Simulation {
     pub fn traffic(&mut self) -> TrafficCount {
         let Self { now, links, paths, .. } = self;
         let forwarding = paths.forwarding().expect("a constellation has tables");
-        let [at_stations, in_space] = forwarding.unroutable;
+        let [at_stations, in_space] = paths.unroutable;
         let mut count =
             TrafficCount { sent: at_stations, unroutable: at_stations + in_space, ..TrafficCount::default() };
         for (number, link) in (0_u32..).zip(links) {

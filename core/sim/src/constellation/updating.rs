@@ -65,10 +65,11 @@ impl LinkMaker {
             let stations = spec.stations.iter().map(|name| (format!("{name} > satellites"), &spec.uplink));
             let satellites = (0..spec.satellites)
                 .map(|satellite| (format!("satellite {satellite} > ground"), &spec.downlink));
-            for (name, kind) in stations.chain(satellites) {
+            let nodes = (spec.satellites..).take(spec.stations.len()).chain(0..spec.satellites);
+            for (node, (name, kind)) in nodes.zip(stations.chain(satellites)) {
                 logged.push((name, links.len()));
                 links.push(Link::transmitter(schedule(kind, 0), size(kind)));
-                forwarding.add_transmitter();
+                forwarding.add_transmitter(node);
             }
         }
         let parts = |kind: &TransmitterSpec| kind.queue.kind == leo_link::QueueKind::DualPi2;

@@ -72,8 +72,6 @@ impl Simulation {
     /// Drop a packet at a node without a route to its station; it has crossed `hops` links.
     #[cold]
     pub(super) fn drop_unroutable(&mut self, hops: u8) {
-        if let Some(forwarding) = self.paths.forwarding_mut() {
-            forwarding.unroutable[usize::from(hops > 0)] += 1;
-        }
+        self.paths.unroutable[usize::from(hops > 0)] += 1;
     }
 }

@@ -70,7 +70,7 @@ impl Simulation {
             self.follow_course();
             let due = self.course.as_ref().map_or(NEVER, Course::due);
             let boundary = self.recorder.next_row().min(until).min(due);
-            self.run_events(boundary, stop)?;
+            self.run_segment(boundary, stop)?;
             self.now = boundary;
             if boundary == self.recorder.next_row() {
                 self.recorder.record(

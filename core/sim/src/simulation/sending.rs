@@ -122,7 +122,7 @@ impl Simulation {
         let idle = target.next_event() == NEVER;
         target.offer(packet, at);
         if idle {
-            self.events.set_link(link, self.links[link].next_event());
+            self.events.wake_link(link, self.links[link].next_event());
         }
     }
 
@@ -138,7 +138,7 @@ impl Simulation {
             target.offer(head.into(), at);
         }
         if idle {
-            self.events.set_link(link, self.links[link].next_event());
+            self.events.wake_link(link, self.links[link].next_event());
         }
     }
 

@@ -273,6 +273,85 @@ proptest! {
     }
 }
 
+/// Run a network through its moments and return all that it measures, on so many threads.
+fn measured(spec: &Value, moments: &[Moment], threads: usize) -> String {
+    let simulation = network(spec, &policies(), 50 * MS).on_threads(threads);
+    let (mut simulation, log) = through(simulation, moments, 100 * MS);
+    format!("{} {:?} {:?}", text(&log), simulation.traffic(), simulation.pairs())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn random_networks_have_the_same_results_on_any_number_of_threads(
+        (mut spec, moments) in random_network(), threads in 2_usize..9, paths in 1_u32..3,
+        queue in prop::sample::select(vec!["droptail", "fq_codel", "pie"]),
+    ) {
+        spec["paths"] = json!(paths);
+        for kind in ["laser", "uplink"] {
+            spec[kind]["queue"]["kind"] = json!(queue);
+        }
+        spec["shared_ground"] = json!(spec["shared_ground"] == json!(true) && queue == "droptail");
+        prop_assert_eq!(measured(&spec, &moments, 1), measured(&spec, &moments, threads));
+    }
+}
+
+/// A ring of satellites with losses and a detour that comes and goes, loaded by flows that start with a handshake.
+fn ring(vanished: &str, schemes: &[&str]) -> (Value, Vec<Moment>) {
+    let stations = ["a", "b", "c", "d"];
+    let lasers: Vec<[u32; 2]> = (0..12).map(|satellite| [satellite, (satellite + 1) % 12]).collect();
+    let flows = (0..12).map(|flow| {
+        let route = [stations[flow % 4], stations[(flow + 1 + flow / 4) % 4]];
+        json!({"scheme": schemes[flow % schemes.len()], "route": route, "start_s": 0.02 * flow as f64})
+    });
+    let mut spec = spec(12, &stations, &lasers, flows.collect());
+    (spec["duration_s"], spec["handshake"], spec["vanished_links"]) =
+        (json!(2), json!(true), json!(vanished));
+    (spec["laser"]["loss"], spec["shared_ground"]) = (json!(0.001), json!(false));
+    spec["uplink"] = json!({"rate_mbps": 5, "queue": {"packets": 40}});
+    let ground: Vec<(u32, u32, f64)> = (0..4)
+        .flat_map(|station| [(station, 3 * station, 600.0), (station, 3 * station + 1, 900.0)])
+        .collect();
+    let moment = |off: usize, length_km: f64| {
+        let lasers = (0..12).map(|laser| if laser == off { f64::INFINITY } else { length_km });
+        Moment::new(lasers.collect(), &ground[off % 2..])
+    };
+    (spec, (0..20).map(|number| moment(number * 5 % 12, 900.0 + 10.0 * number as f64)).collect())
+}
+
+#[test]
+fn a_network_with_losses_and_reroutes_has_the_same_bytes_on_1_2_3_and_7_threads() {
+    for (vanished, schemes) in [
+        ("lose", &["cubic", "bbr3", "policy"][..]),
+        ("deliver", &["cubic", "bbr3"]),
+        ("deliver", &["leotcp"]),
+    ] {
+        let (spec, moments) = ring(vanished, schemes);
+        let expected = measured(&spec, &moments, 1);
+        for threads in [2, 3, 7] {
+            let log = measured(&spec, &moments, threads);
+            assert!(log == expected, "{vanished}, {schemes:?}: {threads} threads differ from 1");
+        }
+    }
+}
+
+#[test]
+fn a_network_on_threads_that_is_stopped_goes_on_to_the_same_results() {
+    let (spec, moments) = ring("lose", &["cubic", "bbr3"]);
+    let results = |stops: bool| {
+        let mut simulation = network(&spec, &PolicySet::new(), 50 * MS).on_threads(3);
+        simulation.follow_all(known(&moments, 100 * MS), 0);
+        let mut stopped = 0;
+        while simulation.run(&|| stops).is_err() {
+            stopped += 1;
+        }
+        (stopped, text(&simulation.run_log()))
+    };
+    let ((stopped, log), (_, expected)) = (results(true), results(false));
+    assert!(stopped > 5, "stopped {stopped} times only");
+    assert_eq!(log, expected);
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let spec = spec(2, &["a", "b"], &[[0, 1]], vec![json!({"scheme": "bbr", "route": ["a", "b"]})]);
