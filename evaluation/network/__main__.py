@@ -24,6 +24,8 @@ from leogym.traces.network import description as describing
 from leogym.traces.network.description import Description
 
 PROGRAM = "leogym network"
+MOST_THREADS = 256
+"""As in `leosim.Constellation`."""
 
 
 def parser() -> OneLineParser:
@@ -56,6 +58,9 @@ def parser() -> OneLineParser:
     )
     runs.add_argument(
         "--series-ms", type=float, default=1000.0, help="interval of the series (default: 1000)"
+    )
+    runs.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="threads; the tables are the same (default: 1)"
     )
     sweep_command.add_to(commands, help_text)
     plots = commands.add_parser(
@@ -171,6 +176,8 @@ def _plot(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    if not 1 <= options.threads <= MOST_THREADS:
+        raise InputError(f"--threads: must be from 1 to {MOST_THREADS}, not {options.threads}")
     network = schema.load(options.network)
     if options.duration is not None:
         network = schema.parse(network.model_dump() | {"duration_s": options.duration}, "--duration")
@@ -184,7 +191,11 @@ def _run(options: argparse.Namespace) -> None:
     policies = {name: policy_of(policy.files) for name, policy in cells.policies(description, given).items()}
     with Progress(f"running {network.name}", network.duration_s) as progress:
         measured = running.simulate(
-            description, policies, series_ms=options.series_ms, progress=progress.advance
+            description,
+            policies,
+            series_ms=options.series_ms,
+            threads=options.threads,
+            progress=progress.advance,
         )
     running.save(measured, network, options.out)
     print(*running.summary(measured, description), sep="\n")

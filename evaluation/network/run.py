@@ -44,6 +44,7 @@ def simulate(
     *,
     series_ms: float = 1000.0,
     link_series: bool = True,
+    threads: int = 1,
     progress: Callable[[float], object] = lambda seconds: None,
 ) -> NetworkRun:
     """Run a network to its end.
@@ -53,6 +54,7 @@ def simulate(
         policies: policies by the names of the schemes that they steer.
         series_ms: interval of the series; 0 for none.
         link_series: whether to keep the series of links, of which a shell has thousands.
+        threads: threads of the simulation, from 1 to 256; the tables are equal for every number.
         progress: called with the simulated seconds of each step.
 
     Raises:
@@ -66,7 +68,7 @@ def simulate(
         )
     began = time.monotonic()
     try:
-        simulation = leosim.Constellation(description.core(), policies, series_ms=series_ms)
+        simulation = leosim.Constellation(description.core(), policies, series_ms=series_ms, threads=threads)
     except leosim.InputError as error:
         raise InputError(str(error)) from None
     flow_rows: list[pl.DataFrame] = []

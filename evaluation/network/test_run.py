@@ -2,6 +2,7 @@
 
 import json
 
+import leosim
 import polars as pl
 import pytest
 
@@ -82,6 +83,25 @@ def test_the_same_file_gives_the_same_tables(file, tmp_path):
         command.run(["run", str(file), "--duration", "1", "--out", str(tmp_path / name)])
     for name in TABLES:
         assert tables(tmp_path / "one")[name].equals(tables(tmp_path / "two")[name], null_equal=True)
+
+
+def test_a_run_on_several_threads_has_the_same_tables(file, tmp_path):
+    for threads in ("1", "2", "5"):
+        out = str(tmp_path / threads)
+        assert command.run(["run", str(file), "--duration", "2", "--threads", threads, "--out", out]) == 0
+    for name in TABLES:
+        expected = tables(tmp_path / "1")[name]
+        for threads in ("2", "5"):
+            assert tables(tmp_path / threads)[name].equals(expected, null_equal=True)
+
+
+@pytest.mark.parametrize("threads", ["0", "-1", "257"])
+def test_a_number_of_threads_out_of_range_is_one_line(file, tmp_path, threads):
+    message = f"^--threads: must be from 1 to 256, not {threads}$"
+    with pytest.raises(InputError, match=message):
+        command.run(["run", str(file), "--threads", threads, "--out", str(tmp_path / "out")])
+    with pytest.raises(leosim.InputError, match=f"^arguments: {message[3:]}"):
+        leosim.Constellation("{}", threads=int(threads))
 
 
 def test_flows_of_agents_need_a_policy(file, tmp_path, capsys):

@@ -32,7 +32,7 @@ class Bench:
 BENCHES = {
     "simulator": Bench("packets per second, and the cost of a packet with up to 1,000 flows", default=True),
     "instructions": Bench("instructions per packet by part, and cache misses (valgrind)", default=True),
-    "network": Bench("cost of a packet and link in a network, and of routes", default=True),
+    "network": Bench("cost of a packet and link in a network, of routes, and a second thread", default=True),
     "envs": Bench("environment steps, compared with simulation without Python", default=True),
     "rollouts": Bench("steps with a policy in the loop", default=True),
     "traces": Bench("building all named path traces", default=True),

@@ -1,7 +1,8 @@
-"""Cost of a packet on each link of a network, compared with a single static link, and of finding routes."""
+"""Cost of a packet on each link of a network and of finding routes, and what a second thread saves."""
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import leosim
 
@@ -18,10 +19,24 @@ HOP_BAR = 1.5
 """At most this many times the cost of a packet on a static link."""
 ROUTE_SHARE = 0.5
 """At most this much of the time for packets goes into routes."""
+THREADED = ("starlink-1000", 2.0)
+"""The network of the comparison of two threads with one, and its duration in s."""
+THREAD_GAIN = 1.7
+"""Two threads are at least this much faster."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A run on one or two threads."""
+
+    traffic: dict[str, int]
+    wall_s: float
+    busier_s: float
+    """CPU time of the busier thread, which the other waits for."""
 
 
 def rows() -> Iterator[Row]:
-    """Yield both costs, measured in turns."""
+    """Yield the costs, measured in turns."""
     described = description.describe(schema.load("starlink-100").model_copy(update={"duration_s": SECONDS}))
     flows = len(described.flows)
     hop_ns, routes_s, packets_s, link_ns = zip(
@@ -33,6 +48,38 @@ def rows() -> Iterator[Row]:
     )
     against = "the packets of the same run"
     yield Row("network.routes", min(routes_s), "CPU s", min(packets_s), against, ROUTE_SHARE, at_most=True)
+    yield from _thread_rows()
+
+
+def _thread_rows() -> Iterator[Row]:
+    """Yield the speed with two threads, by wall time and by the CPU time of the busier thread."""
+    name, duration_s = THREADED
+    described = description.describe(schema.load(name).model_copy(update={"duration_s": duration_s}))
+    runs = [(_threaded(described, 1), _threaded(described, 2)) for _ in range(2)]
+    if any(alone.traffic != both.traffic for alone, both in runs):
+        raise RuntimeError(f"{name}: two threads give other results than one")
+    hops = runs[0][0].traffic["hops"]
+    wall = [hops / min(run.wall_s for run in side) for side in zip(*runs, strict=True)]
+    busier = [hops / min(run.busier_s for run in side) for side in zip(*runs, strict=True)]
+    unit, against = "packets and links", "one thread, taking turns"
+    yield Row("network.threads.wall", wall[1], f"{unit}/wall s", wall[0], against, THREAD_GAIN)
+    unit += "/CPU s of the busier thread"
+    yield Row("network.threads.cpu", busier[1], unit, busier[0], against, THREAD_GAIN)
+
+
+def _threaded(described: Description, threads: int) -> Timed:
+    """Run a network on one or two threads; the busier one is found anew at each update of routes."""
+    simulation = leosim.Constellation(described.core(), series_ms=0, threads=threads)
+    wall_s = busier_s = 0.0
+    for start_s, end_s in described.steps():
+        moment = described.topology.moment(start_s)
+        begin, begin_own, begin_all = time.monotonic(), time.thread_time(), time.process_time()
+        simulation.follow(moment.laser_km, moment.station, moment.satellite, moment.km)
+        simulation.advance(end_s)
+        own_s = time.thread_time() - begin_own
+        busier_s += max(own_s, time.process_time() - begin_all - own_s)
+        wall_s += time.monotonic() - begin
+    return Timed(simulation.traffic(), wall_s, busier_s)
 
 
 def _network(described: Description) -> tuple[float, float, float]:

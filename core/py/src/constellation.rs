@@ -14,6 +14,7 @@ use crate::run_log::{RunLog, to_dict};
 use crate::signals::{checked, interruptible};
 
 const NANOS_PER_S: f64 = 1e9;
+const MAX_THREADS: i64 = 256;
 
 /// The simulation of a network whose links the caller sets, moment by moment.
 #[pyclass(module = "leosim")]
@@ -27,14 +28,19 @@ pub struct Constellation {
 #[pymethods]
 impl Constellation {
     #[new]
-    #[pyo3(signature = (network, policies = None, *, interval_ms = 30.0, series_ms = 1000.0))]
+    #[pyo3(signature = (network, policies = None, *, interval_ms = 30.0, series_ms = 1000.0, threads = 1))]
     fn new(
         py: Python<'_>,
         network: &str,
         policies: Option<Policies<'_>>,
         interval_ms: f64,
         series_ms: f64,
+        threads: i64,
     ) -> PyResult<Self> {
+        if !(1..=MAX_THREADS).contains(&threads) {
+            let rule = format!("must be from 1 to {MAX_THREADS}, not {threads}");
+            return Err(input_error(format!("arguments: threads: {rule}")));
+        }
         let interval_ns = interval("interval_ms", interval_ms, 0.1)?;
         let series = if series_ms == 0.0 { 0 } else { interval("series_ms", series_ms, 0.1)? };
         let policies = policy_set(policies.as_ref());
@@ -42,7 +48,7 @@ impl Constellation {
             let spec = ConstellationSpec::from_json(network)?;
             let inner = leo_sim::Simulation::of_constellation(&spec, &policies, interval_ns, series, stop)?;
             let spec = Arc::new(ConstellationSpec { flows: Vec::new(), ..spec });
-            Ok(Self { inner, spec })
+            Ok(Self { inner: inner.on_threads(threads as usize), spec })
         })
     }
 
