@@ -25,7 +25,6 @@ pub fn is_missing(scheme: &str) -> bool {
 }
 
 /// Return both ends of a flow of the scheme; `None` if it is not that of a stack.
-#[cfg_attr(not(feature = "quic"), expect(clippy::missing_const_for_fn, reason = "const without stacks"))]
 pub fn stack(scheme: &str, seed: u64, transfer_bytes: Option<u64>) -> Option<Box<dyn Stack>> {
     #[cfg(feature = "quic")]
     return leo_stacks::stack(scheme, seed, transfer_bytes);
