@@ -154,14 +154,14 @@ def test_the_executor_and_its_jobs_leave_no_trace_in_any_file(tmp_path):
     [[], pytest.param(["--ray", "local"], marks=[pytest.mark.slow, pytest.mark.xdist_group("ray")])],
 )
 def test_what_only_the_backend_can_refuse_is_one_line_and_leaves_no_series(tmp_path, where):
-    # More links than LeoTCP's telemetry has room for.
-    links = {f"l{index}": {"rate_mbps": 10, "delay_ms": 1} for index in range(100)}
-    flow = {"scheme": "$scheme", "route": list(links)}
-    file = tmp_path / "far.yaml"
-    file.write_text(json.dumps({"duration_s": 1, "links": links, "flows": [flow]}))
+    # Whether a scheme's transport has a setting is known where it runs.
+    link = {"rate_mbps": 10, "delay_ms": 1}
+    flow = {"scheme": "$scheme", "route": ["l"], "rate_mbps": 1}
+    file = tmp_path / "paced.yaml"
+    file.write_text(json.dumps({"duration_s": 1, "links": {"l": link}, "flows": [flow]}))
     with pytest.raises(InputError) as raised:
-        cli.run([str(file), "--schemes", "leotcp", "--out", str(tmp_path / "out"), *where])
-    assert "leotcp needs telemetry, which supports at most" in str(raised.value)
+        cli.run([str(file), "--schemes", "quic:quinn-cubic", "--out", str(tmp_path / "out"), *where])
+    assert "flows.0.rate_mbps: a QUIC flow is backlogged or a transfer" in str(raised.value)
     assert "\n" not in str(raised.value)
     assert list((tmp_path / "out" / "series").rglob("*.parquet")) == []
 

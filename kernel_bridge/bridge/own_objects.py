@@ -25,6 +25,8 @@ def folder() -> Path:
 
 def registered() -> dict[str, Path]:
     """Return the files of the registered objects, by scheme (``linux:NAME``)."""
+    if home.folder() is None and "LEOGYM_CACHE" not in os.environ:
+        return {}  # a user without a home folder has none
     return {PREFIX + file.name.removesuffix(SUFFIX): file for file in sorted(folder().glob(f"*{SUFFIX}"))}
 
 
