@@ -79,6 +79,18 @@ class OwnKernel:
     shell: Path  # a static busybox
 
 
+@dataclass(frozen=True)
+class _Parts:
+    """What an image takes from a kernel's packages, or from the user."""
+
+    kernel: bytes
+    config: bytes | None
+    """The kernel's configuration, by which BPF objects resolve externs such as ``CONFIG_HZ``."""
+    modules: dict[str, bytes]
+    shell: bytes
+    sources: dict[str, object]
+
+
 def cache() -> Path:
     """Return the folder of images: ``$LEOGYM_CACHE/lab``, or ``~/.cache/leogym/lab``."""
     root = os.environ.get("LEOGYM_CACHE")
@@ -131,10 +143,12 @@ def build(own_kernel: OwnKernel | None = None) -> Image:
         )
     folder = cache()
     folder.mkdir(parents=True, exist_ok=True)
-    kernel, modules, shell, sources = _kernel(own_kernel, folder)
-    files = {f"modules/{name}.ko": File(data) for name, data in modules.items()}
-    files["modules/order"] = File("".join(f"{name}\n" for name in modules).encode())
-    files["bin/busybox"] = File(shell, 0o755)
+    parts = _parts(own_kernel, folder)
+    files = {f"modules/{name}.ko": File(data) for name, data in parts.modules.items()}
+    files["modules/order"] = File("".join(f"{name}\n" for name in parts.modules).encode())
+    if parts.config is not None:
+        files[f"boot/config-{parts.sources['kernel']}"] = File(parts.config)
+    files["bin/busybox"] = File(parts.shell, 0o755)
     files["init"] = File(_INIT.read_bytes(), 0o755)
     files["etc/passwd"] = File(b"root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")
     files["etc/group"] = File(b"root:x:0:\nnogroup:x:65534:\n")
@@ -143,7 +157,7 @@ def build(own_kernel: OwnKernel | None = None) -> Image:
     files |= _python(library, project)
     folders = dict.fromkeys(("proc", "sys", "dev", "run", "etc", "root", "var"), 0o755) | {"tmp": 0o1777}
     unpacked = archive(files, folders)
-    digest = hashlib.sha256(b"%d" % _LAYOUT + kernel + unpacked).hexdigest()
+    digest = hashlib.sha256(b"%d" % _LAYOUT + parts.kernel + unpacked).hexdigest()
     place = folder / digest[:16]
     manifest_file = place / "manifest.json"
     if manifest_file.exists():
@@ -152,14 +166,14 @@ def build(own_kernel: OwnKernel | None = None) -> Image:
         write_atomically(manifest_file, json.dumps(manifest, indent=1).encode())
     else:
         manifest = {
-            **sources,
+            **parts.sources,
             "sha256": digest,
             "project_sha256": _project(files),
-            "btf": has_types(kernel),
-            "bbr": bbr_version(modules.get("tcp_bbr", b"")),
+            "btf": has_types(parts.kernel),
+            "bbr": bbr_version(parts.modules.get("tcp_bbr", b"")),
             "files": {name: len(file.data) for name, file in sorted(files.items())},
         }
-        _store(place, {"kernel": kernel, "initramfs": unpacked}, manifest)
+        _store(place, {"kernel": parts.kernel, "initramfs": unpacked}, manifest)
     (folder / "latest").write_text(f"{place.name}\n")
     return _load(place)
 
@@ -180,10 +194,8 @@ def _store(place: Path, parts: Mapping[str, bytes], manifest: Mapping[str, objec
         inner.rename(place)
 
 
-def _kernel(
-    own_kernel: OwnKernel | None, folder: Path
-) -> tuple[bytes, dict[str, bytes], bytes, dict[str, object]]:
-    """Return kernel, modules, shell and their versions."""
+def _parts(own_kernel: OwnKernel | None, folder: Path) -> _Parts:
+    """Return the parts that the user provides, or those of the distribution's packages."""
     if own_kernel is not None:
         try:
             kernel, shell = own_kernel.kernel.read_bytes(), own_kernel.shell.read_bytes()
@@ -195,11 +207,13 @@ def _kernel(
             raise InputError(
                 f"lab build: --shell: {own_kernel.shell}: must be a static busybox (busybox-static)"
             )
-        return (
+        release = own_kernel.modules.name
+        return _Parts(
             uncompressed(kernel),
+            _config(own_kernel.kernel.with_name(f"config-{release}"), own_kernel.modules / "config"),
             with_dependencies(own_kernel.modules),
             shell,
-            {"kernel": own_kernel.modules.name},
+            {"kernel": release},
         )
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         packages = Packages(folder / "apt")
@@ -211,7 +225,18 @@ def _kernel(
         [modules] = [*root.glob("lib/modules/*"), *root.glob("usr/lib/modules/*")]
         [shell] = [path for path in (root / "bin/busybox", root / "usr/bin/busybox") if path.exists()]
         sources: dict[str, object] = {"kernel": modules.name, "packages": versions}
-        return uncompressed(kernel.read_bytes()), with_dependencies(modules), shell.read_bytes(), sources
+        return _Parts(
+            uncompressed(kernel.read_bytes()),
+            _config(root / f"boot/config-{modules.name}", modules / "config"),
+            with_dependencies(modules),
+            shell.read_bytes(),
+            sources,
+        )
+
+
+def _config(*places: Path) -> bytes | None:
+    """Return the kernel's configuration from the first place that has it."""
+    return next((place.read_bytes() for place in places if place.is_file()), None)
 
 
 def uncompressed(kernel: bytes) -> bytes:

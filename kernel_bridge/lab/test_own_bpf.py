@@ -44,7 +44,9 @@ def _written(folder, before="", after=""):
 
 def test_an_aimd_with_renos_constants_is_reno_and_another_factor_is_another_scheme(objects, tmp_path):
     # Reno halves what is in flight, which can be a packet less than the window.
-    halving = _written(tmp_path, "BETA 7 / 10", "BETA 1 / 2")
+    # An object's externs of this kind need the kernel's configuration.
+    config = 'extern unsigned long CONFIG_HZ __attribute__((section(".kconfig")));'
+    halving = _written(tmp_path, "#define BETA 7 / 10", f"{config}\n#define BETA CONFIG_HZ / (2 * CONFIG_HZ)")
     assert own_bpf.register(halving, "halving")[0] == "linux:halving"
     compiled = tmp_path / "mine.o"
     line = ["clang", "-O2", "-g", "-target", "bpf", "-mcpu=v3", "-c", str(SOURCE), "-o", str(compiled)]

@@ -198,6 +198,10 @@ fn reason(messages: &str) -> Option<String> {
         })?;
         return Some(format!("the verifier refuses {program}: {}", verdict.trim()));
     }
+    if messages.contains("failed to open system Kconfig") {
+        let why = "it has an extern CONFIG_…, and there is neither /boot/config-RELEASE nor /proc/config.gz";
+        return Some(why.to_owned());
+    }
     if let Some((before, _)) = messages.split_once("': not found in kernel") {
         let symbol = before.rsplit('\'').next()?;
         return Some(format!("this kernel has no {symbol} for BPF programs"));
@@ -223,6 +227,10 @@ mod tests {
             (
                 "libbpf: extern (func ksym) 'tcp_no_such': not found in kernel or module BTFs\n",
                 "this kernel has no tcp_no_such for BPF programs",
+            ),
+            (
+                "libbpf: failed to open system Kconfig\n",
+                "it has an extern CONFIG_…, and there is neither /boot/config-RELEASE nor /proc/config.gz",
             ),
             ("libbpf: failed to find valid kernel BTF\n", "failed to find valid kernel BTF"),
         ] {
