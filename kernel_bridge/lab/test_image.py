@@ -74,7 +74,7 @@ def test_a_shell_that_the_guest_cannot_run_is_one_line(shell, rule, tmp_path, mo
     Path("text").write_text("BUSYBOX=y")
     kernel = image.OwnKernel(Path("text"), tmp_path, Path(shell))
     with pytest.raises(InputError, match=f"lab build: --shell: .*{rule}"):
-        image._kernel(kernel, tmp_path)
+        image._parts(kernel, tmp_path)
 
 
 def test_a_kernel_that_only_zstd_unpacks_needs_the_program(monkeypatch):
