@@ -1,0 +1,1 @@
+"""QUIC stacks and Linux's TCP on LEO paths."""
