@@ -25,7 +25,7 @@ def folder() -> Path:
 
 def registered() -> dict[str, Path]:
     """Return the files of the registered objects, by scheme (``linux:NAME``)."""
-    if home.folder() is None and "LEOGYM_CACHE" not in os.environ:
+    if home.folder() is None and not os.environ.get("LEOGYM_CACHE"):
         return {}  # a user without a home folder has none
     return {PREFIX + file.name.removesuffix(SUFFIX): file for file in sorted(folder().glob(f"*{SUFFIX}"))}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from leogym.common.atomic import write_atomically
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.bridge import own_objects
-from leogym.kernel_bridge.lab import image, machine, own_modules, served_in_guest
+from leogym.kernel_bridge.lab import image, own_modules, served_in_guest
 from leogym.kernel_bridge.lab.initramfs import File
 
 _SOURCE = ".bpf.c"
@@ -72,17 +72,8 @@ def _compiled(source: Path, log: Path) -> bytes:
 
 def _tried(source: Path, code: bytes, built: image.Image, log: Path) -> str:
     """Load an object in a guest; return the name of its scheme."""
-    job = machine.Job(
-        command=[f"/bin/{image.BRIDGE}", "load", _PLACE],
-        files={_PLACE: File(code)},
-        folders={},
-        results=[],
-        virtual_s=5.0,
-    )
-    try:
-        outcome = machine.run(built, job, seed=1)
-    except machine.GuestError as error:
-        raise InputError(f"{source}: {error}") from None
+    command = [f"/bin/{image.BRIDGE}", "load", _PLACE]
+    outcome = own_modules.outcome_in_guest(source, built, command, {_PLACE: File(code)})
     with log.open("a") as file:
         file.write(outcome.stderr)
     if outcome.status:

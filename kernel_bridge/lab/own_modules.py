@@ -201,19 +201,25 @@ def _headers(built: Image) -> Path:
     return place
 
 
-def _tried(source: Path, module: bytes, parameters: Sequence[str], built: Image, log: Path) -> str:
-    """Load a module in a guest; return the name of its scheme."""
-    job = machine.Job(
-        command=["/bin/sh", "-c", _TRY, "sh", *parameters],
-        files={_PLACE: File(module)},
-        folders={},
-        results=[],
-        virtual_s=5.0,
-    )
+def outcome_in_guest(
+    source: Path, built: Image, command: list[str], files: dict[str, File]
+) -> machine.Outcome:
+    """Return the outcome of a command that loads what ``source`` was compiled to.
+
+    Raises:
+        InputError: the guest failed.
+    """
+    job = machine.Job(command=command, files=files, folders={}, results=[], virtual_s=5.0)
     try:
-        outcome = machine.run(built, job, seed=1)
+        return machine.run(built, job, seed=1)
     except machine.GuestError as error:
         raise InputError(f"{source}: {error}") from None
+
+
+def _tried(source: Path, module: bytes, parameters: Sequence[str], built: Image, log: Path) -> str:
+    """Load a module in a guest; return the name of its scheme."""
+    command = ["/bin/sh", "-c", _TRY, "sh", *parameters]
+    outcome = outcome_in_guest(source, built, command, {_PLACE: File(module)})
     before, status, *rest = outcome.stdout.split("\n", 2)
     after, _, messages = rest[0].partition("\n")
     with log.open("a") as file:

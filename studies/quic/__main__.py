@@ -33,17 +33,15 @@ def read(folder: Path) -> pl.DataFrame:
         InputError: the folder has no runs of the suite.
     """
     file = folder / "runs.parquet"
-    runs = pl.read_parquet(file) if file.is_file() else pl.DataFrame({"suite": []})
-    runs = runs.filter(pl.col("suite") == SUITE) if len(runs) else runs
-    if not len(runs):
+    runs = pl.read_parquet(file).filter(pl.col("suite") == SUITE) if file.is_file() else None
+    if runs is None or runs.is_empty():
         raise InputError(f"{folder}: has no runs of {SUITE}")
     runs = runs.with_columns(
         pl.col("scenario").str.split_exact(", ", 1).struct.rename_fields(["path", "load"])
     )
     runs = runs.unnest("scenario")
     count = pl.len().over("repeat")
-    runs = runs.filter(count == count.max())
-    return runs
+    return runs.filter(count == count.max())
 
 
 def versions(schemes: Sequence[str]) -> dict[str, str]:
@@ -69,7 +67,7 @@ def by_scheme(runs: pl.DataFrame, versions: Mapping[str, str]) -> str:
         cells = []
         for header, load, column, factor, decimals in QUANTITIES:
             chosen = ended.filter(pl.col("load") == load)
-            # Paths differ more than repeats of one; the mean is over these six.
+            # The mean is over these paths, so their differences are no error of it.
             values = intervals.within((chosen[column] * factor).to_list(), chosen["path"].to_list())
             mean = intervals.interval(values, intervals.seed_of(str(scheme), header))
             cells.append(f"{mean.mean:.{decimals}f} [{mean.low:.{decimals}f}, {mean.high:.{decimals}f}]")
