@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyEllipsis, PyList};
 use crate::agents::{Vector, observation_bounds};
 use crate::batch_state::{Begun, Inputs, State, check_arrays, duplicate};
 use crate::input_error;
-use crate::inputs::{Policies, Traces, interval};
+use crate::inputs::{MAX_THREADS, Policies, Traces, count, interval};
 use crate::moments::Moments;
 use crate::policy::Policy;
 use crate::run_log::RunLog;
@@ -20,6 +20,8 @@ use crate::signals::{Failure, interruptible};
 
 /// Largest window in packets and rate in bytes/s of a command; both fit their integers.
 const MAX_COMMAND: f64 = 4e9;
+const MAX_SIZE: i64 = 1_000_000;
+const MAX_SLOTS: i64 = 100_000;
 
 /// Independent simulations that advance together, one monitor interval at a time.
 #[pyclass(module = "leosim")]
@@ -107,21 +109,22 @@ impl Batch {
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python constructor")]
     fn new(
         py: Python<'_>,
-        size: usize,
-        slots: usize,
+        size: i64,
+        slots: i64,
         agent: &str,
         reward: &str,
         interval_ms: f64,
         series_ms: f64,
-        threads: usize,
+        threads: i64,
         watch: bool,
-        hold: usize,
+        hold: i64,
         normalize_observations: bool,
         guard: Option<Bound<'_, Policy>>,
     ) -> PyResult<Self> {
-        if size == 0 || slots == 0 {
-            return Err(input_error("arguments: size and slots: must be positive"));
-        }
+        let size = count("size", size, 1..=MAX_SIZE)?;
+        let slots = count("slots", slots, 1..=MAX_SLOTS)?;
+        let threads = count("threads", threads, 0..=MAX_THREADS)?;
+        let hold = count("hold", hold, 0..=slots as i64)?;
         let spec = AgentSpec::by_name(agent).map_err(input_error)?;
         let settings = BatchSettings {
             slots,

@@ -8,13 +8,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::input_error;
-use crate::inputs::{Policies, interval, policy_set};
+use crate::inputs::{MAX_THREADS, Policies, count, interval, policy_set};
 use crate::moments::{Moments, ground_links};
 use crate::run_log::{RunLog, to_dict};
 use crate::signals::{checked, interruptible};
 
 const NANOS_PER_S: f64 = 1e9;
-const MAX_THREADS: i64 = 256;
 
 /// The simulation of a network whose links the caller sets, moment by moment.
 #[pyclass(module = "leosim")]
@@ -37,10 +36,7 @@ impl Constellation {
         series_ms: f64,
         threads: i64,
     ) -> PyResult<Self> {
-        if !(1..=MAX_THREADS).contains(&threads) {
-            let rule = format!("must be from 1 to {MAX_THREADS}, not {threads}");
-            return Err(input_error(format!("arguments: threads: {rule}")));
-        }
+        let threads = count("threads", threads, 1..=MAX_THREADS)?;
         let interval_ns = interval("interval_ms", interval_ms, 0.1)?;
         let series = if series_ms == 0.0 { 0 } else { interval("series_ms", series_ms, 0.1)? };
         let policies = policy_set(policies.as_ref());
@@ -48,7 +44,7 @@ impl Constellation {
             let spec = ConstellationSpec::from_json(network)?;
             let inner = leo_sim::Simulation::of_constellation(&spec, &policies, interval_ns, series, stop)?;
             let spec = Arc::new(ConstellationSpec { flows: Vec::new(), ..spec });
-            Ok(Self { inner: inner.on_threads(threads as usize), spec })
+            Ok(Self { inner: inner.on_threads(threads), spec })
         })
     }
 

@@ -1,6 +1,7 @@
 //! Arguments shared by several entry points.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use leo_sim::{Nanos, PolicySet, TraceSet};
 use pyo3::PyTypeInfo;
@@ -36,6 +37,18 @@ pub fn revived<'py, T: PyTypeInfo>(
     // Static methods of native classes cannot be pickled themselves.
     let call = py.import("operator")?.call_method1("methodcaller", (method, argument))?;
     Ok((call, (py.get_type::<T>(),)))
+}
+
+/// The most threads of a simulation or of a set of simulations.
+pub const MAX_THREADS: i64 = 256;
+
+/// Return the number `field` if it is in `range`.
+pub fn count(field: &str, number: i64, range: RangeInclusive<i64>) -> PyResult<usize> {
+    if range.contains(&number) {
+        return Ok(number as usize);
+    }
+    let rule = format!("must be from {} to {}, not {number}", range.start(), range.end());
+    Err(input_error(format!("arguments: {field}: {rule}")))
 }
 
 /// Convert the interval `field` to nanoseconds, if it is at least `minimum_ms`.
