@@ -35,6 +35,15 @@ class Transmitter(Strict):
         return queue
 
 
+class Grid(Strict):
+    """Stations where people live: one in each of the most populous cells of a grid."""
+
+    cell_deg: Annotated[int, Range(ge=1, le=30)]
+    """Edge of a cell in whole degrees of latitude and longitude."""
+    cells: Annotated[int, Range(ge=2, le=100_000)]
+    """This many cells; each station lies at the mean place of its cell's inhabitants."""
+
+
 class Stations(Strict):
     """Ground stations; give exactly one field."""
 
@@ -44,11 +53,13 @@ class Stations(Strict):
     """A CSV file with the columns ``name``, ``lat_deg``, ``lon_deg`` and, for ``gravity``, ``population``."""
     cities: Annotated[int, Range(ge=2, le=100_000)] | None = None
     """This many of LeoGym's cities, drawn with the network's seed."""
+    grid: Grid | None = None
+    """A grid by population; ``gravity`` draws by it."""
 
     @model_validator(mode="after")
     def _one(self) -> "Stations":
-        if sum(field is not None for field in (self.names, self.file, self.cities)) != 1:
-            raise ValueError("give one of names, file and cities")
+        if sum(field is not None for field in (self.names, self.file, self.cities, self.grid)) != 1:
+            raise ValueError("give one of names, file, cities and grid")
         return self
 
 

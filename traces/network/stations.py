@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from leogym.common import text_file
 from leogym.common.errors import InputError, one_line
-from leogym.configs.network import Network
-from leogym.traces.orbit import places
+from leogym.configs.network import Grid, Network
+from leogym.traces.orbit import places, population
 from leogym.traces.orbit.ground import Site
 
 _COLUMNS = ("name", "lat_deg", "lon_deg")
@@ -23,7 +23,7 @@ MOST_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class GroundStations:
-    """Stations with unique names, and their populations, shape (stations,), if the file has them."""
+    """Stations with unique names, and their populations, shape (stations,), if a file or a grid has them."""
 
     sites: list[Site]
     population: NDArray[np.float64] | None
@@ -56,6 +56,8 @@ def resolve(network: Network) -> GroundStations:
             for index, name in enumerate(stations.names)
         ]
         return GroundStations(_unique(sites, source), None)
+    if stations.grid is not None:
+        return _grid(stations.grid, f"{source}.grid")
     cities = places.table()
     assert stations.cities is not None
     if stations.cities > len(cities):
@@ -64,6 +66,18 @@ def resolve(network: Network) -> GroundStations:
     # Some cities share their names.
     named = [cities[index] for index in np.sort(drawn)]
     return GroundStations([city.site.model_copy(update={"name": city.key}) for city in named], None)
+
+
+def _grid(grid: Grid, source: str) -> GroundStations:
+    cells = population.cells(grid.cell_deg)
+    if grid.cells > len(cells):
+        raise InputError(
+            f"{source}.cells: {len(cells):,} cells of {grid.cell_deg} degrees are inhabited, not "
+            f"{grid.cells:,}"
+        )
+    chosen = cells[: grid.cells]
+    sites = [places.parse(f"{lat:.2f},{lon:.2f}", source) for lat, lon, _ in chosen]
+    return GroundStations(_unique(sites, source), chosen[:, 2])
 
 
 def _read(path: Path) -> GroundStations:

@@ -135,6 +135,20 @@ def test_patterns_join_the_stations_that_they_say(tmp_path):
     assert drawn["Manila", "Dalian"] > 3 * drawn["Lisbon", "Nairobi"]
 
 
+def test_a_grid_by_population_has_a_station_in_each_cell_and_gravity_follows_its_people(tmp_path):
+    traffic = {"pattern": "gravity", "flows": 4000}
+    described = network(tmp_path, traffic, stations={"grid": {"cell_deg": 30, "cells": 6}})
+    people = described.stations.population
+    assert people is not None
+    ends = Counter(end for flow in described.flows for end in flow["route"])
+    # A cell is the first end with its share of the people, and the second with its share of the others'.
+    share = people / people.sum()
+    expected = share + [
+        sum(share * share[cell] / (1 - share)) - share[cell] ** 2 / (1 - share[cell]) for cell in range(6)
+    ]
+    assert [ends[site.name] / 4000 for site in described.stations.sites] == pytest.approx(expected, abs=0.03)
+
+
 def test_schemes_have_their_shares_and_arrivals_their_rate(tmp_path):
     shares = {"cubic": 3.0, "bbr3": 1.0}
     flows = network(tmp_path, {"pattern": "permutation", "flows": 10, "schemes": shares}).flows
@@ -196,6 +210,15 @@ def test_check_names_stations_without_a_satellite_and_pairs_without_a_route_and_
             "by_load.period_ms: must be a multiple of interval_ms, 100",
         ),
         ({"routing": {"paths": 0}}, "routing.paths: must be"),
+        (
+            {"stations": {"grid": {"cell_deg": 30, "cells": 99}}},
+            "stations.grid.cells: 55 cells of 30 degrees",
+        ),
+        ({"stations": {"grid": {"cell_deg": 31, "cells": 9}}}, "stations.grid.cell_deg: must be"),
+        (
+            {"stations": {"cities": 9, "grid": {"cell_deg": 3, "cells": 9}}},
+            "give one of names, file, cities and",
+        ),
     ],
 )
 def test_an_invalid_network_is_one_line(tmp_path, fields, message):

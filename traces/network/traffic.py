@@ -106,7 +106,9 @@ def _by_gravity(
     """Draw both ends of each pair with probabilities in proportion to population."""
     population = stations.population
     if population is None:
-        raise InputError(f"{source}.pattern: gravity needs a stations.file with the column population")
+        raise InputError(
+            f"{source}.pattern: gravity needs stations.grid, or a stations.file with the column population"
+        )
     if np.count_nonzero(population) < 2:
         raise InputError(f"{source}.pattern: gravity needs two stations with a population above 0")
     share = population / population.sum()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
 from pydantic import ValidationError
 
 from leogym.common.command_line import leogym_command
@@ -29,6 +30,7 @@ class City:
     """The usual English name."""
     code: str
     """ISO 3166-1 alpha-2."""
+    continent: str
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,14 +46,15 @@ class City:
 @cache
 def table() -> tuple[City, ...]:
     """Return all cities; those with short keys come first."""
-    countries = {row["code"]: row["name"] for row in ground.rows("countries.csv")}
+    countries = {row["code"]: row for row in ground.rows("countries.csv")}
     return tuple(
         City(
             row["key"],
             ground.site(row["name"], row["lat_deg"], row["lon_deg"]),
             tuple(filter(None, row["aliases"].split("|"))),
-            countries[row["country"]],
+            countries[row["country"]]["name"],
             row["country"],
+            countries[row["country"]]["continent"],
         )
         for row in ground.rows("cities.csv")
     )
@@ -126,3 +129,12 @@ def parse(text: str, field: str) -> Site:
         return Site(name=f"{lat:g},{lon:g}", lat_deg=lat, lon_deg=lon)
     except ValidationError as error:
         raise InputError(one_line(field, error)) from None
+
+
+def continents(sites: list[Site]) -> list[str]:
+    """Return for each site the continent of the nearest city's country."""
+    city_km = ground.stations([city.site for city in table()]).position_km
+    nearest = [
+        int(np.linalg.norm(city_km - km, axis=1).argmin()) for km in ground.stations(sites).position_km
+    ]
+    return [table()[city].continent for city in nearest]
