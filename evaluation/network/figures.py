@@ -83,7 +83,9 @@ def _queueing(rows: pl.DataFrame) -> Panel:
             handles += axes.plot(
                 delays["place"].to_numpy(), values, marker, color=color, markersize=4, label=column
             )
-        ticks = np.arange(1, lasers + 1, max(1, -(-lasers // 8)))
+        # With many lasers, the labels of the first and the last ones would lie on those of the ends.
+        step = max(1, -(-lasers // 8))
+        ticks = np.arange(step, lasers + 2 - step, step)
         axes.set_xticks([0, *ticks.tolist(), lasers + 1], ["up", *map(str, ticks), "down"])
         axes.set(xlabel="uplink, lasers in order, downlink", ylabel="queueing delay in ms")
         legend_above(figure, handles)

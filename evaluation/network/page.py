@@ -1,6 +1,7 @@
 """One HTML file of a network's run: lasers by load on a globe, figures and tables."""
 
 import html
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,9 @@ body.more { height: auto; } .more #globe { height: 68vh; flex: none; }
   grid-template-columns: repeat(auto-fit, minmax(340px, 1fr)); }
 #figures svg { width: 100%; height: auto; }
 #figures h2 { font-size: 14px; margin: 0; }
-table { border-collapse: collapse; margin: 0 14px 20px; }
-td, th { padding: 3px 12px 3px 0; text-align: right; }
+table { border-collapse: collapse; margin: 0 14px 20px; align-self: flex-start; }
+caption { text-align: left; font-weight: 600; font-size: 14px; padding-bottom: 4px; }
+td, th { padding: 3px 16px 3px 0; text-align: right; }
 td:first-child, th:first-child { text-align: left; }
 :root { LIGHT }
 @media (prefers-color-scheme: dark) { :root { DARK } }
@@ -84,8 +86,9 @@ def page(folder: Path) -> str:
     cells = (
         f"<div><h2>{html.escape(panel.label)}</h2>{themed(svg(panel), panel.label)}</div>" for panel in panels
     )
-    schemes = _table(tables["flows"], description.network.duration_s)
-    below = f'{style}<div id="figures">{"".join(cells)}</div>{schemes}'
+    schemes = _schemes(tables["flows"], description.network.duration_s)
+    continents = _regions(tables["regions"]) if len(tables["regions"]) else ""
+    below = f'{style}<div id="figures">{"".join(cells)}</div>{schemes}{continents}'
     return globe.filled(content, "network.js", "more", below)
 
 
@@ -142,8 +145,8 @@ def _globe(
     }
 
 
-def _table(flows: pl.DataFrame, duration_s: float) -> str:
-    """Return a row for each scheme."""
+def _schemes(flows: pl.DataFrame, duration_s: float) -> str:
+    """Return a table with a row for each scheme."""
     head = (
         "scheme",
         "flows",
@@ -151,22 +154,54 @@ def _table(flows: pl.DataFrame, duration_s: float) -> str:
         "mean RTT, ms",
         "RTT over base",
         "loss",
-        "completed",
-        "mean s",
+        "transfers completed",
+        "mean completion, s",
     )
     rows = []
     for (scheme,), part in sorted(flows.group_by("scheme"), key=lambda group: str(group[0])):
         completed = part["completion_s"].drop_nulls()
-        cells = [
-            html.escape(str(scheme)),
-            f"{len(part):,}",
-            f"{total_goodput_mbps(part, duration_s):.1f}",
-            f"{np.nanmean(part['rtt_mean_ms'].to_numpy()):.1f}",
-            f"{np.nanmean(part['delay_inflation'].to_numpy()):.2f}",
-            f"{np.nanmean(part['loss_rate'].to_numpy()):.4f}",
-            f"{len(completed):,}",
-            f"{completed.mean():.3f}" if len(completed) else "",
+        rows.append(
+            [
+                str(scheme),
+                f"{len(part):,}",
+                f"{total_goodput_mbps(part, duration_s):,.1f}",
+                f"{np.nanmean(part['rtt_mean_ms'].to_numpy()):.1f}",
+                f"{np.nanmean(part['delay_inflation'].to_numpy()):.2f}",
+                f"{np.nanmean(part['loss_rate'].to_numpy()):.4f}",
+                f"{len(completed):,}",
+                f"{completed.mean():.3f}" if len(completed) else "",
+            ]
+        )
+    return _table("Schemes", head, rows)
+
+
+def _regions(regions: pl.DataFrame) -> str:
+    """Return a table with a row for each continent."""
+    head = (
+        "senders in",
+        "flows",
+        "goodput, Mbit/s",
+        "goodput over capacity",
+        "RTT over base",
+        "Jain's index",
+    )
+    rows = [
+        [
+            row["region"],
+            f"{row['flows']:,}",
+            f"{row['goodput_mbps']:,.1f}",
+            *(
+                "" if row[name] is None else f"{row[name]:.2f}"
+                for name in ("normalized_goodput", "delay_inflation", "jain")
+            ),
         ]
-        rows.append("".join(f"<td>{cell}</td>" for cell in cells))
+        for row in regions.iter_rows(named=True)
+    ]
+    return _table("Backlogged flows by continent", head, rows)
+
+
+def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     titles = "".join(f"<th>{title}</th>" for title in head)
-    return f"<table><tr>{titles}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+    lines = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table><caption>{caption}</caption><tr>{titles}</tr>{body}</table>"

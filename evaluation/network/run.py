@@ -16,13 +16,14 @@ from leogym.common.atomic import write_atomically
 from leogym.common.errors import InputError
 from leogym.configs.network import Network
 from leogym.configs.scenario import LEARNER
+from leogym.evaluation.network import regions
 from leogym.results import provenance
 from leogym.traces.network.description import Description
 
 META = "network.json"
 PAYLOAD_BYTES = 1448
 """Of a full packet."""
-TABLES = ("flows", "links", "pairs", "flow_series", "link_series", "routes")
+TABLES = ("flows", "links", "pairs", "regions", "flow_series", "link_series", "routes")
 """Parquet files of a run's folder."""
 
 
@@ -31,7 +32,7 @@ class NetworkRun:
     """The measurements of a network's run."""
 
     tables: dict[str, pl.DataFrame]
-    """By the names in `TABLES`: the run log's tables, and the routes of each pair."""
+    """By the names in `TABLES`: the run log's tables, and what is measured of pairs, routes and regions."""
     traffic: dict[str, int]
     """The fate of all packets, see `leosim.Constellation.traffic`."""
     wall_s: float
@@ -108,6 +109,7 @@ def simulate(
         "link_series": pl.concat(link_rows) if link_rows else pl.DataFrame(log.link_series),
         "routes": pl.DataFrame(changes, schema_overrides={"nodes": pl.List(pl.UInt32)}),
     }
+    tables["regions"] = regions.table(tables["flows"], description.stations.sites)
     link_names = dict(enumerate(simulation.link_names))
     tables["link_series"] = tables["link_series"].with_columns(
         pl.col("link").replace_strict(link_names, default=None, return_dtype=pl.String)

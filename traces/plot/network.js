@@ -80,12 +80,17 @@ function home() {
   const middle = [0, 1, 2].map((axis) => sites.reduce((sum, [, point]) => sum + point[axis], 0));
   state.lon = Math.atan2(middle[1], middle[0]) / RAD;
   state.lat = Math.atan2(middle[2], Math.hypot(middle[0], middle[1])) / RAD;
+  // Stations of a region fill the canvas.
+  const length = Math.hypot(...middle) || 1;
+  const cosines = sites.map(([, point]) => point.reduce((sum, value, axis) => sum + value * middle[axis], 0) / length);
+  const widest = Math.acos(Math.max(-1, Math.min(1, ...cosines))) + 12 * RAD;
+  state.zoom = widest < Math.PI / 2 ? Math.min(4, 1 / Math.sin(widest)) : 1;
 }
 
 function legend() {
   element("legend").replaceChildren();
-  for (const [label, colour] of [["station and ground link in use", colours.hard], ["laser at 10 %", colourOf(0.1)],
-    ["50 %", colourOf(0.5)], ["100 % of its capacity", colourOf(1)]]) {
+  for (const [label, colour] of [["station", colours.hard], ["ground link in use", colours.soft],
+    ["laser at 10 %", colourOf(0.1)], ["50 %", colourOf(0.5)], ["100 % of its capacity", colourOf(1)]]) {
     const key = document.createElement("span");
     key.className = "key";
     key.style.background = colour;
