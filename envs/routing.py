@@ -128,7 +128,7 @@ class RoutingEnv(gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
         assert simulation is not None
         simulation.choose_paths(paths)
         self._chosen.append(paths)
-        series, _ = simulation.advance(len(self._chosen) * self.period_s)
+        series, *_ = simulation.advance(len(self._chosen) * self.period_s)
         state = simulation.measure_paths()
         goodput_mbps, rtt_ms = np.zeros(self._flows), np.full(self._flows, np.nan)
         goodput_mbps[series["flow"]] = series["goodput_mbps"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import leosim
@@ -21,7 +21,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Measurement:
-    """The measurements of a run: four tables with the columns of `COLUMNS`.
+    """The measurements of a run: tables with the columns of `COLUMNS`.
 
     A series row describes the interval since the previous row of the same flow or link.
 
@@ -36,11 +36,21 @@ class Measurement:
     link_names: list[str]
     invalid: str | None = None
     """Why the run is invalid, for instance because a QUIC stack lost its connection; None if valid."""
+    bbr_series: dict[str, Column] = field(default_factory=dict)
+    """Empty on backends that do not measure it."""
 
     @classmethod
     def of(cls, log: leosim.RunLog) -> Measurement:
         """Convert the simulator's run log."""
-        return cls(log.flows, log.links, log.flow_series, log.link_series, log.link_names, log.invalid)
+        return cls(
+            log.flows,
+            log.links,
+            log.flow_series,
+            log.link_series,
+            log.link_names,
+            log.invalid,
+            log.bbr_series,
+        )
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks: goodput and RTT over time, and a table of flows."""

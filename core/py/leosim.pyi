@@ -171,13 +171,16 @@ class RunLog:
     def link_series(self) -> dict[str, NDArray[Any]]:
         """Columns with one row per link and interval, at the interval's end."""
     @property
+    def bbr_series(self) -> dict[str, NDArray[Any]]:
+        """Columns with one row per running flow of a BBR scheme and interval, at the interval's end."""
+    @property
     def link_names(self) -> list[str]: ...
     @property
     def invalid(self) -> str | None:
         """Why the run is invalid: a QUIC stack lost its connection; None if valid."""
 
 def run_log_columns() -> dict[str, list[tuple[str, str, str, str]]]:
-    """Return the columns of the run log's tables: ``flows``, ``links``, ``flow_series``, ``link_series``.
+    """Return the columns of the run log's tables: ``flows``, ``links`` and the series.
 
     Each column is (name, Rust type, unit, meaning); the unit is empty for names, indices and ratios.
     """
@@ -370,7 +373,7 @@ class Constellation:
         """
     def advance(
         self, until_s: float, *, check: Callable[[], object] | None = None
-    ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
         """Advance to ``until_s``, or to the end; see `Simulation.advance`."""
     def follow_all(self, moments: Moments, first: int) -> None:
         """Follow ``moments`` from number ``first`` on while it advances, instead of calls of `follow`.
@@ -476,14 +479,14 @@ class Simulation:
     def link_names(self) -> list[str]: ...
     def advance(
         self, seconds: float, *, check: Callable[[], object] | None = None
-    ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
         """Advance by ``seconds``, or to the end, without the GIL.
 
         Every 50 ms of computing, it calls ``check``. If that or a signal's handler raises, the simulation
         stands between two events, and a later call goes on from there.
 
         Returns:
-            The new rows of `RunLog.flow_series` and `RunLog.link_series`; the simulation keeps no copy.
+            The new rows of `RunLog.flow_series`, `link_series` and `bbr_series`, of which it keeps no copy.
         """
     def run_log(self) -> RunLog:
         """Return the run log so far; its series have only rows that `advance` has not returned."""

@@ -83,7 +83,7 @@ def simulate(
                 last[pair] = chain
                 for column, value in zip(changes, (start_s, pair, rtt_ns / 1e6, list(chain)), strict=True):
                     changes[column].append(value)
-        flows, links = simulation.advance(end_s)
+        flows, links, _ = simulation.advance(end_s)
         if len(flows["time_s"]):
             flow_rows.append(pl.DataFrame(flows))
         if link_series and len(links["time_s"]):

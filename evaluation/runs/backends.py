@@ -147,12 +147,12 @@ class Simulator:
         intervals = max(1, self._part_rows // (len(schemes) + len(names)))
         while not simulation.finished:
             self._stop.check()
-            flow_series, link_series = simulation.advance(intervals * SERIES_MS / 1e3, check=self._stop.check)
+            series = simulation.advance(intervals * SERIES_MS / 1e3, check=self._stop.check)
             flows, links, invalid = schemes, [], None
             if simulation.finished:
                 log = simulation.run_log()
                 flows, links, invalid = log.flows, log.links, log.invalid
-            yield Measurement(flows, links, flow_series, link_series, names, invalid)
+            yield Measurement(flows, links, *series[:2], names, invalid, series[2])
 
     def _program_of(self, scenario_json: str) -> str | None:
         if not self._programs:

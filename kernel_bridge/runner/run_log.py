@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
+from leogym.kernel_bridge.runner import bbr_model
 from leogym.kernel_bridge.runner.link_shells import LinkEvents
 from leogym.kernel_bridge.runner.plan import PACKET_BYTES, Plan, PlannedFlow
-from leogym.kernel_bridge.runner.socket_log import Counts, SenderLog
+from leogym.kernel_bridge.runner.socket_log import Counts, Samples, SenderLog
 from leogym.results.measurement import Measurement, ordered
 
 SEGMENT_BYTES = 1448
@@ -78,13 +79,16 @@ def run_log(
         else Ahead(0, 0)
         for link, link_events in zip(plan.chain, events, strict=True)
     }
-    flows, flow_columns = [], []
+    flows, flow_columns, bbr_columns = [], [], []
     for index, (flow, record) in enumerate(zip(plan.flows, records, strict=True)):
         rtts = _rtt_samples(plan, flow, record, ahead)
         summary = _flow_summary(plan, flow, record, rtts, ahead)
         summary["fallbacks"] = (fallbacks or {}).get(index)
         flows.append(ordered("flows", {"flow": index, **summary}))
         flow_columns.append(_flow_series(plan, index, flow, record, rtts, ahead, grid))
+        if isinstance(record.sent, Samples) and record.sent.bbr is not None:
+            row_ns = np.round(flow_columns[-1]["time_s"] * NS_PER_S).astype(np.int64)
+            bbr_columns.append(bbr_model.series(index, record.sent.bbr, record.sent.time_ns, row_ns))
     # The simulator orders links in the data direction.
     links, link_columns = [], []
     for index, position in enumerate(reversed(range(len(plan.chain)))):
@@ -98,6 +102,7 @@ def run_log(
         ordered("link_series", _by_time(link_columns, "link")),
         [link["link"] for link in links],
         invalid,
+        ordered("bbr_series", _by_time(bbr_columns, "flow")) if bbr_columns else {},
     )
 
 

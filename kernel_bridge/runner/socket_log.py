@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from leogym.kernel_bridge.runner import bbr_model
 from leogym.kernel_bridge.runner.plan import PACKET_BYTES
 
 INFO_BYTES = 280
@@ -124,6 +125,8 @@ class Samples:
     has_timeouts: bool
     """Whether the kernel has ``total_rto``."""
     packet_bytes: float = PACKET_BYTES
+    bbr: NDArray[np.void] | None = None
+    """BBR's model, structured by `bbr_model.INFO`; None for other schemes."""
 
     def acks(self) -> NDArray[np.int64]:
         """Return the number of ACKs since the previous sample."""
@@ -195,7 +198,11 @@ def read_samples(path: Path) -> Samples:
     if len(rows) and rows["info_bytes"].min() < _NEEDED_BYTES:
         raise RuntimeError("tcp_info: this kernel lacks needed fields; use Linux 4.19 or later")
     end = _FIELDS["total_rto"][1] + 2
-    return Samples(rows["time_ns"], rows["info"], bool(len(rows)) and int(rows["info_bytes"].min()) >= end)
+    has_timeouts = bool(len(rows)) and int(rows["info_bytes"].min()) >= end
+    size = bbr_model.INFO.itemsize
+    is_bbr = bool(len(rows)) and bool((rows["cc_bytes"] == size).all())
+    bbr = np.ascontiguousarray(rows["cc"][:, :size]).view(bbr_model.INFO)[:, 0] if is_bbr else None
+    return Samples(rows["time_ns"], rows["info"], has_timeouts, bbr=bbr)
 
 
 def read_counts(path: Path) -> Counts:

@@ -16,6 +16,7 @@ macro_rules! forward {
 }
 
 mod ack;
+mod bbr_model;
 mod context;
 mod parts;
 mod scheme;
@@ -25,6 +26,7 @@ mod telemetry;
 mod testing;
 
 pub use ack::{Ack, AtSending, Progress, RateSample, Recovery};
+pub use bbr_model::{BbrModel, BbrState};
 pub use context::{Context, Handover, Saved};
 pub use parts::base_rtt_steps::BaseRttSteps;
 pub use scheme::Scheme;
@@ -152,6 +154,10 @@ pub trait CongestionControl {
     /// When the scheme last detected or expected a path change, at most `now`. `None` before the first time, and for schemes
     /// without such detection. For run logs: a scheme computes it only on this call.
     fn path_changed_at(&self, _now: Nanos) -> Option<Nanos> {
+        None
+    }
+    /// The state of a BBR scheme; `None` for other schemes. For run logs: a scheme computes it only on this call.
+    fn bbr_model(&self) -> Option<BbrModel> {
         None
     }
     /// All that a sender reads, in one call.

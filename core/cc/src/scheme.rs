@@ -2,8 +2,8 @@
 
 use crate::schemes::{Kind, TABLE, each};
 use crate::{
-    Ack, AtSending, Congestion, CongestionControl, Context, Decisions, EcnMode, External, Header, Held, Hop,
-    Nanos, Progress,
+    Ack, AtSending, BbrModel, Congestion, CongestionControl, Context, Decisions, EcnMode, External, Header,
+    Held, Hop, Nanos, Progress,
 };
 
 /// A congestion control scheme, and what it has decided: senders read this more often than it changes.
@@ -94,6 +94,10 @@ impl CongestionControl for Scheme {
 
     fn path_changed_at(&self, now: Nanos) -> Option<Nanos> {
         each!(&self.kind, scheme => scheme.path_changed_at(now))
+    }
+
+    fn bbr_model(&self) -> Option<BbrModel> {
+        each!(&self.kind, scheme => scheme.bbr_model())
     }
 
     #[inline(always)]

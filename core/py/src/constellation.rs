@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyList};
 use crate::input_error;
 use crate::inputs::{MAX_THREADS, Policies, count, interval, policy_set};
 use crate::moments::{Moments, ground_links};
-use crate::run_log::{RunLog, to_dict};
+use crate::run_log::{RunLog, SeriesDicts, series_dicts, to_dict};
 use crate::signals::{checked, interruptible};
 
 const NANOS_PER_S: f64 = 1e9;
@@ -97,16 +97,16 @@ impl Constellation {
         py: Python<'py>,
         until_s: f64,
         check: Option<Py<PyAny>>,
-    ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+    ) -> PyResult<SeriesDicts<'py>> {
         if !(0.0..=1e9).contains(&until_s) {
             return Err(input_error(format!("arguments: until_s: must be from 0 to 1e9, not {until_s}")));
         }
         let until = (until_s * NANOS_PER_S).round() as Nanos;
-        let (flows, links) = checked(py, check, |stop| {
+        let series = checked(py, check, |stop| {
             self.inner.advance(until, stop)?;
             Ok(self.inner.take_series())
         })?;
-        Ok((to_dict(py, flows.cells())?, to_dict(py, links.cells())?))
+        series_dicts(py, series)
     }
 
     fn choose_paths(&mut self, paths: PyReadonlyArray1<'_, i64>) -> PyResult<()> {

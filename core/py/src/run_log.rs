@@ -1,6 +1,6 @@
 //! `leosim.RunLog`, `leosim.run_log_columns`.
 
-use leo_sim::{Cell, TABLES};
+use leo_sim::{BbrSeries, Cell, FlowSeries, LinkSeries, TABLES};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -31,6 +31,17 @@ pub fn to_dict<'py>(
         }
     }
     Ok(dict)
+}
+
+/// The series of flows, links and BBR's model.
+pub type SeriesDicts<'py> = (Bound<'py, PyDict>, Bound<'py, PyDict>, Bound<'py, PyDict>);
+
+/// Convert the series that a simulation returns.
+pub fn series_dicts(
+    py: Python<'_>,
+    (flows, links, bbr): (FlowSeries, LinkSeries, BbrSeries),
+) -> PyResult<SeriesDicts<'_>> {
+    Ok((to_dict(py, flows.cells())?, to_dict(py, links.cells())?, to_dict(py, bbr.cells())?))
 }
 
 /// Return the columns of each table: name, type, unit and meaning.
@@ -67,6 +78,11 @@ impl RunLog {
     #[getter]
     fn link_series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         to_dict(py, self.inner.link_series.clone().cells())
+    }
+
+    #[getter]
+    fn bbr_series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        to_dict(py, self.inner.bbr_series.clone().cells())
     }
 
     #[getter]

@@ -2,11 +2,10 @@
 
 use leo_sim::{Nanos, Scenario};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::input_error;
 use crate::inputs::{Policies, Traces, interval, policy_set, trace_set};
-use crate::run_log::{RunLog, to_dict};
+use crate::run_log::{RunLog, SeriesDicts, series_dicts};
 use crate::signals::{checked, interruptible};
 
 const NANOS_PER_S: f64 = 1e9;
@@ -65,18 +64,18 @@ impl Simulation {
         py: Python<'py>,
         seconds: f64,
         check: Option<Py<PyAny>>,
-    ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+    ) -> PyResult<SeriesDicts<'py>> {
         if !(seconds > 0.0 && seconds <= 1e9) {
             return Err(input_error(format!(
                 "arguments: seconds: must be positive and at most 1e9, not {seconds}"
             )));
         }
         let until = self.inner.now() + ((seconds * NANOS_PER_S).round() as Nanos).max(1);
-        let (flows, links) = checked(py, check, |stop| {
+        let series = checked(py, check, |stop| {
             self.inner.advance(until, stop)?;
             Ok(self.inner.take_series())
         })?;
-        Ok((to_dict(py, flows.cells())?, to_dict(py, links.cells())?))
+        series_dicts(py, series)
     }
 
     fn run_log(&mut self, py: Python<'_>) -> RunLog {

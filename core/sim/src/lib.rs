@@ -34,7 +34,9 @@ pub use constellation::{GroundLink, Moments, PairSummary, PathState, Snapshot, T
 pub use interrupted::Unbuilt;
 pub use many::run_many;
 pub use network::{LinkPlan, PolicySet, TraceSet, missing_announcements, plan_links, player};
-pub use run_log::{Cell, Column, FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog, TABLES};
+pub use run_log::{
+    BbrSeries, Cell, Column, FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog, TABLES,
+};
 pub use scenario::{
     AGENT_SCHEME, ArrivalsSpec, Broken, ConstellationSpec, EcnEndsSpec, EcnSpec, EcnSupport, EventSpec,
     FlowDirection, FlowSpec, LinkSpec, QueueSpec, RerouteSpec, ResumeSpec, ReverseSpec, Scenario,

@@ -3,7 +3,7 @@
 mod columns;
 mod experience;
 
-use leo_cc::CongestionControl;
+use leo_cc::{BbrModel, CongestionControl};
 use leo_link::{Link, LinkStats, NEVER, Nanos};
 use leo_transport::{PACKET_BYTES, SEGMENT_BYTES, SenderStats};
 
@@ -115,12 +115,32 @@ table! {
     }
 }
 
+table! {
+    /// One row per running flow of a BBR scheme and interval; a row closes its interval.
+    BbrSeries {
+        time_s: Vec<f64>, "s", "end of the interval, from the start of the run";
+        flow: Vec<u32>, "", "index of the flow";
+        state: Vec<u32>, "", "1 STARTUP, 2 DRAIN, 3 PROBE_DOWN, 4 CRUISE, 5 REFILL, 6 PROBE_UP, 7 PROBE_RTT; 3, 4 and 6 by the pacing gain in BBRv1";
+        round: Vec<f64>, "", "packet-timed round trips";
+        full_bw_count: Vec<f64>, "", "rounds without 25 % growth";
+        bw_mbps: Vec<f64>, "Mbit/s", "bandwidth estimate, of payload: max_bw; in BBRv1 the policer's rate, if detected";
+        bw_shortterm_mbps: Vec<f64>, "Mbit/s", "its short-term bound; infinite without a bound";
+        min_rtt_ms: Vec<f64>, "ms", "min RTT";
+        pacing_gain: Vec<f64>, "", "gain of the pacing rate";
+        cwnd_gain: Vec<f64>, "", "gain of the window";
+        inflight_longterm_packets: Vec<f64>, "packets", "long-term bound; infinite without a bound";
+        inflight_shortterm_packets: Vec<f64>, "packets", "short-term bound; infinite without a bound";
+        extra_acked_packets: Vec<f64>, "packets", "estimated ACK aggregation";
+    }
+}
+
 /// The run log's tables and their columns, by name.
-pub const TABLES: [(&str, &[Column]); 4] = [
+pub const TABLES: [(&str, &[Column]); 5] = [
     ("flows", FlowSummary::COLUMNS),
     ("links", LinkSummary::COLUMNS),
     ("flow_series", FlowSeries::COLUMNS),
     ("link_series", LinkSeries::COLUMNS),
+    ("bbr_series", BbrSeries::COLUMNS),
 ];
 
 /// All measurements of a run.
@@ -131,6 +151,7 @@ pub struct RunLog {
     pub links: Vec<LinkSummary>,
     pub flow_series: FlowSeries,
     pub link_series: LinkSeries,
+    pub bbr_series: BbrSeries,
     /// Why the run is invalid: a QUIC stack lost its connection.
     pub invalid: Option<String>,
 }
@@ -156,6 +177,7 @@ pub struct Recorder {
     link_marks: Vec<LinkStats>,
     flow_series: FlowSeries,
     link_series: LinkSeries,
+    bbr_series: BbrSeries,
 }
 
 const NS: f64 = 1e-9;
@@ -173,6 +195,7 @@ impl Recorder {
             link_marks: vec![LinkStats::default(); links],
             flow_series: FlowSeries::default(),
             link_series: LinkSeries::default(),
+            bbr_series: BbrSeries::default(),
         }
     }
 
@@ -201,6 +224,9 @@ impl Recorder {
             let stops = flow.phase == Phase::Stopped && (flow.stop == now || completed);
             if flow.phase == Phase::Running || stops {
                 self.flow_series.push(now, interval_s, index, flow, mark, (links, paths));
+                if let Some(model) = flow.sender.scheme().bbr_model() {
+                    self.bbr_series.push(now, index, &model);
+                }
             }
         }
         for (index, ((_, link), mark)) in logged.iter().zip(&mut self.link_marks).enumerate() {
@@ -210,8 +236,12 @@ impl Recorder {
         self.next = if now >= self.end { NEVER } else { (now + self.interval).min(self.end) };
     }
 
-    pub fn take(&mut self) -> (FlowSeries, LinkSeries) {
-        (std::mem::take(&mut self.flow_series), std::mem::take(&mut self.link_series))
+    pub fn take(&mut self) -> (FlowSeries, LinkSeries, BbrSeries) {
+        (
+            std::mem::take(&mut self.flow_series),
+            std::mem::take(&mut self.link_series),
+            std::mem::take(&mut self.bbr_series),
+        )
     }
 
     /// Return the log at `now`, with all rows that [`Self::take`] has not removed.
@@ -247,6 +277,7 @@ impl Recorder {
                 .collect(),
             flow_series: self.flow_series.clone(),
             link_series: self.link_series.clone(),
+            bbr_series: self.bbr_series.clone(),
             invalid: (0..).zip(flows).find_map(|(index, flow)| invalid(index, flow)),
         }
     }
@@ -317,6 +348,26 @@ impl LinkSeries {
         self.dropped_packets.push((stats.dropped - mark.dropped) as u32);
         self.delivered_mbps.push((stats.delivered_bytes - mark.delivered_bytes) as f64 * 8e-6 / interval_s);
         *mark = stats;
+    }
+}
+
+impl BbrSeries {
+    fn push(&mut self, now: Nanos, index: usize, model: &BbrModel) {
+        let payload_mbps = |packets_per_s: f64| packets_per_s * f64::from(SEGMENT_BYTES) * 8e-6;
+        let min_rtt = if model.min_rtt == NEVER { f64::NAN } else { model.min_rtt as f64 * NS_TO_MS };
+        self.time_s.push(now as f64 * NS);
+        self.flow.push(index as u32);
+        self.state.push(model.state as u32);
+        self.round.push(model.rounds as f64);
+        self.full_bw_count.push(f64::from(model.full_bw_rounds));
+        self.bw_mbps.push(payload_mbps(model.max_bandwidth));
+        self.bw_shortterm_mbps.push(payload_mbps(model.bandwidth_short_term));
+        self.min_rtt_ms.push(min_rtt);
+        self.pacing_gain.push(model.pacing_gain);
+        self.cwnd_gain.push(model.window_gain);
+        self.inflight_longterm_packets.push(model.long_term);
+        self.inflight_shortterm_packets.push(model.short_term);
+        self.extra_acked_packets.push(f64::from(model.extra_acked));
     }
 }
 

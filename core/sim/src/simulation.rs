@@ -20,7 +20,7 @@ use crate::interrupted::Unbuilt;
 use crate::network::{self, Network, PolicySet, TraceSet};
 use crate::packet::{Arrival, Head, Kind, Packet};
 use crate::path::{Next, Paths};
-use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
+use crate::run_log::{BbrSeries, FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{ConstellationSpec, Scenario, nanos};
 use crate::telemetry::{Port, bandwidth_bps};
 use parallel::Parallel;
@@ -174,7 +174,7 @@ impl Simulation {
     }
 
     /// Remove and return the series' rows since the last call, to bound memory in long runs.
-    pub fn take_series(&mut self) -> (FlowSeries, LinkSeries) {
+    pub fn take_series(&mut self) -> (FlowSeries, LinkSeries, BbrSeries) {
         self.recorder.take()
     }
 

@@ -49,8 +49,13 @@ impl AckAggregation {
         self.excess[self.half] = self.excess[self.half].max(excess);
     }
 
+    /// The largest excess in packets.
+    pub fn excess(&self) -> u32 {
+        self.excess[0].max(self.excess[1])
+    }
+
     /// Extra packets for the window.
     pub fn window(&self, bandwidth: f64) -> u32 {
-        self.excess[0].max(self.excess[1]).min((bandwidth * LONGEST_S).min(1e9) as u32)
+        self.excess().min((bandwidth * LONGEST_S).min(1e9) as u32)
     }
 }

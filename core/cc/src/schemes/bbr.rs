@@ -12,8 +12,8 @@ use crate::parts::path_model::{bdp_packets, burst_packets, initial_bandwidth};
 use crate::parts::random::Random;
 use crate::parts::windowed_max::WindowedMax;
 use crate::{
-    Ack, Congestion, CongestionControl, Context, INITIAL_WINDOW, MILLISECOND, NANOS_PER_S, Nanos, Recovery,
-    SECOND, SEGMENT_BYTES,
+    Ack, BbrModel, BbrState, Congestion, CongestionControl, Context, INITIAL_WINDOW, MILLISECOND,
+    NANOS_PER_S, Nanos, Recovery, SECOND, SEGMENT_BYTES,
 };
 
 /// draft §4.3.2.1: 2 / ln 2, the smallest gain that doubles the rate each round; Linux's rounding.
@@ -338,6 +338,31 @@ impl CongestionControl for Bbr {
 
     fn holds_back(&self) -> bool {
         self.mode == Mode::ProbeRtt
+    }
+
+    fn bbr_model(&self) -> Option<BbrModel> {
+        let state = match self.mode {
+            Mode::Startup => BbrState::Startup,
+            Mode::Drain => BbrState::Drain,
+            Mode::ProbeBw if self.pacing_gain > 1.0 => BbrState::Up,
+            Mode::ProbeBw if self.pacing_gain < 1.0 => BbrState::Down,
+            Mode::ProbeBw => BbrState::Cruise,
+            Mode::ProbeRtt => BbrState::ProbeRtt,
+        };
+        Some(BbrModel {
+            state,
+            rounds: self.rounds,
+            full_bw_rounds: self.full_rounds,
+            // Linux's tcp_bbr_info has bbr_bw(), too: the policer's rate, if there is one.
+            max_bandwidth: self.bandwidth(),
+            bandwidth_short_term: f64::INFINITY,
+            min_rtt: self.min_rtt,
+            pacing_gain: self.pacing_gain,
+            window_gain: self.window_gain,
+            long_term: f64::INFINITY,
+            short_term: f64::INFINITY,
+            extra_acked: self.aggregation.excess(),
+        })
     }
 
     fn window(&self) -> u32 {

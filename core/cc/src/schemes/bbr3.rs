@@ -16,8 +16,8 @@ use crate::parts::path_model::{bdp_packets, burst_packets, initial_bandwidth};
 use crate::parts::random::Random;
 use crate::parts::windowed_max::WindowedMax;
 use crate::{
-    Ack, AtSending, Congestion, CongestionControl, Context, INITIAL_WINDOW, MILLISECOND, NANOS_PER_S, Nanos,
-    Recovery, SEGMENT_BYTES,
+    Ack, AtSending, BbrModel, BbrState as State, Congestion, CongestionControl, Context, INITIAL_WINDOW,
+    MILLISECOND, NANOS_PER_S, Nanos, Recovery, SEGMENT_BYTES,
 };
 
 /// §5.6.1: BBR.StartupPacingGain = 4 ln 2, DrainPacingGain, DefaultCwndGain and the gains of ProbeBW.
@@ -43,18 +43,6 @@ const DRAIN_ROUNDS: u64 = 3;
 const BANDWIDTH_CYCLES: u64 = 2;
 /// §5.3.3.5: most rounds between probes, as for Reno at 62 packets.
 const RENO_ROUNDS: u32 = 63;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    Startup,
-    Drain,
-    Down,
-    Cruise,
-    Refill,
-    Up,
-    ProbeRtt,
-}
 
 /// BBR.ack_phase: how arriving ACKs relate to the last probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -358,6 +346,24 @@ impl CongestionControl for Bbr3 {
 
     fn holds_back(&self) -> bool {
         self.state == State::ProbeRtt
+    }
+
+    fn bbr_model(&self) -> Option<BbrModel> {
+        let (pacing_gain, window_gain) = self.gains();
+        let bound = |packets| if packets == INFINITE { f64::INFINITY } else { f64::from(packets) };
+        Some(BbrModel {
+            state: self.state,
+            rounds: self.rounds,
+            full_bw_rounds: self.full.rounds(),
+            max_bandwidth: self.max_bandwidth.get(),
+            bandwidth_short_term: self.bounds.bandwidth_short_term,
+            min_rtt: self.min_rtt.value,
+            pacing_gain,
+            window_gain,
+            long_term: bound(self.bounds.long_term),
+            short_term: bound(self.bounds.short_term),
+            extra_acked: self.aggregation.excess(),
+        })
     }
 
     fn window(&self) -> u32 {

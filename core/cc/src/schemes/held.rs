@@ -1,7 +1,8 @@
 //! A scheme in an agent's place: it sees every event, but its window moves only on command.
 
 use crate::{
-    Ack, AtSending, Congestion, CongestionControl, EcnMode, Header, Hop, Nanos, SEGMENT_BYTES, Scheme,
+    Ack, AtSending, BbrModel, Congestion, CongestionControl, EcnMode, Header, Hop, Nanos, SEGMENT_BYTES,
+    Scheme,
 };
 
 const NANOS_PER_S: u128 = 1_000_000_000;
@@ -71,7 +72,7 @@ impl CongestionControl for Held {
         on_unused_window(window: u32, threshold: u32), on_undo(now: Nanos),
         on_telemetry(now: Nanos, hops: &[Hop]), on_recovered(now: Nanos), on_timer(now: Nanos);
         header -> Option<Header>, next_timer -> Nanos, slow_start_threshold -> u32,
-        is_scalable -> bool
+        is_scalable -> bool, bbr_model -> Option<BbrModel>
     }
 }
 

@@ -7,7 +7,7 @@ use kalman::Kalman;
 
 use crate::context::next_reconfiguration;
 use crate::schemes::bbr::{Bbr, Mode, WINDOW_MIN};
-use crate::{Ack, Congestion, CongestionControl, Context, MILLISECOND, Nanos};
+use crate::{Ack, BbrModel, Congestion, CongestionControl, Context, MILLISECOND, Nanos};
 
 /// Preparation time before a reconfiguration (from the authors' release, like everything here).
 const AHEAD: Nanos = 100 * MILLISECOND;
@@ -168,7 +168,7 @@ impl CongestionControl for LeoCc {
         bbr: on_start(now: Nanos, srtt: Nanos), on_congestion(kind: Congestion, now: Nanos),
         on_timeout(in_flight: u32), on_undo(now: Nanos);
         holds_back -> bool, window -> u32, pacing_rate -> Option<u64>, paces_single_packets -> bool,
-        wants_rate_reduction -> bool
+        wants_rate_reduction -> bool, bbr_model -> Option<BbrModel>
     }
 }
 

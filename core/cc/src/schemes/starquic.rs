@@ -2,7 +2,7 @@
 //! Networks", LEO-NET 2024): a wrapper that hides a path's reconfigurations from a scheme.
 
 use crate::context::{last_reconfiguration, next_reconfiguration};
-use crate::{Ack, AtSending, Congestion, CongestionControl, Context, Nanos, Recovery};
+use crate::{Ack, AtSending, BbrModel, Congestion, CongestionControl, Context, Nanos, Recovery};
 
 /// The authors' release: losses of packets sent within 100 ms of a reconfiguration are excused.
 const MARGIN: Nanos = 100_000_000;
@@ -156,7 +156,7 @@ impl<S: CongestionControl> CongestionControl for StarQuic<S> {
     forward! {
         scheme: on_unused_window(window: u32, threshold: u32), on_timer(now: Nanos);
         next_timer -> Nanos, holds_back -> bool, window -> u32, pacing_rate -> Option<u64>,
-        paces_single_packets -> bool, wants_rate_reduction -> bool
+        paces_single_packets -> bool, wants_rate_reduction -> bool, bbr_model -> Option<BbrModel>
     }
 }
 

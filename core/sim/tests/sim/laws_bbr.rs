@@ -108,3 +108,21 @@ fn bbr3_reacts_slowly_to_a_base_rtt_that_grows() {
         [(20.0, 30.0), (31.0, 35.0), (50.0, 60.0)].map(|(from_s, to_s)| goodput(&log, 0, from_s, to_s));
     assert!(before > 90.0 && after < 50.0 && late > 85.0, "{before} {after} {late}");
 }
+
+#[test]
+fn the_log_has_the_model_of_a_bbr_and_of_no_other_scheme() {
+    // Linux's `ss -i` prints these of BBR. 100 Mbit/s carry 96.5 Mbit/s of payload.
+    let model = |scheme: &str| run(&dumbbell(100.0, 25.0, 9.0, &["cubic", scheme]), 1_000 * MS).bbr_series;
+    assert!(model("reno").time_s.is_empty());
+    for (scheme, startup_gain) in [("bbr", 739.0 / 256.0), ("bbr3", 2.77), ("starquic-bbr3", 2.77)] {
+        let model = run(&dumbbell(100.0, 25.0, 9.0, &[scheme]), 10 * MS).bbr_series;
+        let last = model.time_s.len() - 1;
+        assert_eq!(last + 1, 900, "{scheme}");
+        assert_eq!((model.state[9], model.pacing_gain[9]), (1, startup_gain), "{scheme}");
+        assert!((model.bw_mbps[last] / 96.53 - 1.0).abs() < 0.02, "{scheme}: {}", model.bw_mbps[last]);
+        assert!((50.0..50.5).contains(&model.min_rtt_ms[last]), "{scheme}: {}", model.min_rtt_ms[last]);
+        assert!(model.state[200..].iter().all(|state| (3..=7).contains(state)), "{scheme}");
+        assert_eq!(model.inflight_longterm_packets[last].is_finite(), scheme != "bbr", "{scheme}");
+    }
+    assert!(model("bbr").flow.iter().all(|flow| *flow == 1));
+}

@@ -4,7 +4,7 @@ use crate::support::{
     MS, PACKET_BITS, assert_conserved, dumbbell, run, run_many, run_over, simulation, text, trace, traced,
     traces,
 };
-use leo_sim::{FlowSeries, LinkSeries, RUN_ON, RunLog, TraceSet};
+use leo_sim::{BbrSeries, FlowSeries, LinkSeries, RUN_ON, RunLog, TraceSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -262,9 +262,11 @@ proptest! {
         let mut whole = whole.run_log();
         let mut pieces = simulation(&scenario, &traces, 50 * MS);
         let (mut flows, mut links) = (FlowSeries::default(), LinkSeries::default());
+        let mut bbr = BbrSeries::default();
         while !pieces.is_finished() {
             pieces.advance(pieces.now() + piece.max(MS), RUN_ON).expect("nobody stops it");
-            let (flow_rows, link_rows) = pieces.take_series();
+            let (flow_rows, link_rows, bbr_rows) = pieces.take_series();
+            bbr.bw_mbps.extend(bbr_rows.bw_mbps);
             flows.time_s.extend(flow_rows.time_s);
             flows.flow.extend(flow_rows.flow);
             flows.goodput_mbps.extend(flow_rows.goodput_mbps);
@@ -275,6 +277,7 @@ proptest! {
         }
         let (log, whole_series) = (pieces.run_log(), (&whole.flow_series, &whole.link_series));
         prop_assert!(log.flow_series.time_s.is_empty() && log.link_series.time_s.is_empty());
+        prop_assert_eq!(&bbr.bw_mbps, &whole.bbr_series.bw_mbps);
         prop_assert_eq!(&flows.time_s, &whole_series.0.time_s);
         prop_assert_eq!(&flows.flow, &whole_series.0.flow);
         prop_assert_eq!(&flows.goodput_mbps, &whole_series.0.goodput_mbps);
@@ -283,6 +286,7 @@ proptest! {
         prop_assert_eq!(&links.delivered_mbps, &whole_series.1.delivered_mbps);
         prop_assert_eq!(&links.queue_packets, &whole_series.1.queue_packets);
         (whole.flow_series, whole.link_series) = (log.flow_series.clone(), log.link_series.clone());
+        whole.bbr_series = log.bbr_series.clone();
         prop_assert_eq!(text(&log), text(&whole));
     }
 

@@ -31,6 +31,11 @@ impl FullPipe {
         self.now = false;
     }
 
+    /// BBR.full_bw_count.
+    pub const fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
     /// CheckFullBWReached; `sample` in packets per second.
     pub fn check(&mut self, sample: f64, app_limited: bool, round_start: bool) {
         if self.now || !round_start || app_limited {
