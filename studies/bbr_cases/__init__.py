@@ -1,0 +1,1 @@
+"""The test cases of draft-ietf-ccwg-bbr, for every BBR."""
