@@ -172,5 +172,6 @@ def _write(folder: Path, log: Measurement, described: scenario.Scenario, kernel_
     }
     write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())
     write_atomically(folder / "kernel.log", kernel_log)
-    for name, series in (("flows", log.flow_series), ("links", log.link_series)):
-        pl.DataFrame(series).write_parquet(folder / f"{name}.parquet")
+    for name, series in (("flows", log.flow_series), ("links", log.link_series), ("bbr", log.bbr_series)):
+        if series or name != "bbr":
+            pl.DataFrame(series).write_parquet(folder / f"{name}.parquet")

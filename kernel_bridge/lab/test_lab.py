@@ -215,6 +215,13 @@ time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
     assert log.flows[0]["retransmitted_packets"] == 0, "what arrives out of order is sent again"
     assert np.nanmin(first) > 82
     assert 22 < np.nanmin(second) < 30
+    # BBR alone has a model. Before the delay falls: 10 Mbit/s carry 9.65 Mbit/s of payload.
+    model = log.bbr_series
+    assert set(model["flow"]) == {0}
+    before = np.searchsorted(model["time_s"], 1.0)
+    assert model["bw_mbps"][before] == pytest.approx(9.65, rel=0.03)
+    assert model["min_rtt_ms"][before] == pytest.approx(82, abs=2.0)
+    assert model["state"][0] == 1
 
 
 @needs_lab
