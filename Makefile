@@ -19,6 +19,7 @@ UV := $(BIN)/uv
 UV_VERSION := 0.13.8
 STAMPS := $(VENV)/.stamps
 SHELL_SOURCES := $(shell find core/link kernel_bridge/shell -name '*.rs' -o -name help.txt -o -name Cargo.toml) Cargo.toml Cargo.lock
+APP_SOURCES := $(shell find core/link core/workload kernel_bridge/workloads -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 QUIC := $(shell find kernel_bridge/quic -name '*.rs' -o -name 'Cargo.*')
 CORE := $(shell find core -name '*.rs' -o -name '*.toml' -o -name '*.pyi') Cargo.toml Cargo.lock
 
@@ -37,7 +38,7 @@ SHELL := /bin/bash
 .PHONY: pytest pytest-shared pytest-real-time beside-pytest checks-of-cargo
 .PHONY: lint-text lint-types lint-rust
 
-setup: $(STAMPS)/project $(STAMPS)/core $(BIN)/mm-leo
+setup: $(STAMPS)/project $(STAMPS)/core $(BIN)/mm-leo $(BIN)/leo-app
 
 $(STAMPS)/packages: requirements.lock
 	@scripts/require.sh
@@ -60,6 +61,11 @@ $(STAMPS)/core: $(STAMPS)/packages $(CORE) | $(STAMPS)/project
 $(BIN)/mm-leo: $(STAMPS)/packages $(SHELL_SOURCES) | $(STAMPS)/core
 	scripts/static.sh cargo build --quiet --release --locked -p leo-shell
 	install "$$(scripts/static.sh --output)/mm-leo" $@
+
+# leo-app runs workloads over real TCP and UDP.
+$(BIN)/leo-app: $(STAMPS)/packages $(APP_SOURCES) | $(STAMPS)/core
+	scripts/static.sh cargo build --quiet --release --locked -p leo-app
+	install "$$(scripts/static.sh --output)/leo-app" $@
 
 $(STAMPS)/project: $(STAMPS)/packages pyproject.toml
 	$(UV) pip install --quiet --no-deps --no-build-isolation --editable .

@@ -269,6 +269,16 @@ def losses(probability: float, seed: int, packets: int) -> list[int]:
         InputError: the probability is not in [0, 1).
     """
 
+def plan_workloads(scenario: str) -> list[tuple[str, int] | None]:
+    """Return the workload of each flow of a scenario's JSON, for `kernel_bridge/workloads`.
+
+    Returns:
+        The JSON that ``leo-app`` reads, and the number of connections; None for a flow without a workload.
+
+    Raises:
+        InputError: the scenario is invalid.
+    """
+
 def play_video(
     video: str, downloads_ns: Sequence[int]
 ) -> tuple[list[float], list[float], dict[str, float | None]]:

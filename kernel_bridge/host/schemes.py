@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+from leogym.configs.scenario import CALL_SCHEME
+
 DATAGRAMS = "udp"  # the scheme of flows that send at a constant rate without congestion control
+OVER_UDP = (DATAGRAMS, CALL_SCHEME)  # schemes of flows that do not use the kernel's congestion control
 NAME_PREFIX = "leogym"  # prefix of the names under which runs register schemes
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 

@@ -63,6 +63,7 @@ class GuestRun(scenario.Run):
         """Use the programs of the image; the guest needs no private mounts or priority."""
         preparation.prepare_network()
         self.traffic = Path("/bin/traffic")
+        self.app = self.app and f"/bin/{Path(self.app).name}"
         self.private.mkdir(parents=True, exist_ok=True)
         shutil.copy("/bin/forwarding", self.private / "forwarding")
         (self.private / "forwarding").chmod(0o4755)
@@ -131,9 +132,9 @@ class WiredRun(GuestRun):
         self.prepare_level(self.wires.add_level(branch["level"], json.loads(wire)))
         return self.start_shell(["/bin/busybox", "cat"])
 
-    def enter(self, level: int) -> list[str]:
-        """Return the prefix that runs a command in a level's network namespace."""
-        return ["nsenter", f"--net={namespace(self.wires.levels[level].name)}", "--"]
+    def network(self, level: int) -> str:
+        """Return the file of a level's network namespace."""
+        return namespace(self.wires.levels[level].name)
 
     def prepare_level(self, level: int) -> None:
         """Set a level's TCP settings and turn on forwarding."""

@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -169,6 +170,9 @@ class Programs(scenario.Run):
             preparation.call(*self.enter(inner), "/bin/sh", "-ec", "\n".join(line))
         return process
 
+    def add_routes(self, level: int, outside: int, pids: Sequence[int]) -> None:
+        """Leave the routes to `start_branch`."""
+
     def start_servers(self) -> None:
         """Start the loggers and the servers; return once each server listens."""
         self.set_clock()
@@ -192,10 +196,6 @@ class Programs(scenario.Run):
     def planned_origin_ns(self) -> int:
         """Return the run's start, which follows from when the shells began."""
         return max(wait_for_begin(Path(log)) for log in self.session["aligned"]) + self.session["lead_ns"]
-
-    def network(self, level: int) -> str:
-        """Return the file of a level's network namespace."""
-        return f"/proc/{self.levels[level]}/ns/net"
 
     def start_program(self, place: int) -> None:
         """Start a program."""

@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,6 +32,7 @@ from leogym.kernel_bridge.inside.ending import (
     describe_exit,
     explain_error,
 )
+from leogym.kernel_bridge.inside.routes import Routes
 from leogym.kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
 from leogym.kernel_bridge.inside.shell_logs import wait_for_begin
 
@@ -70,7 +71,9 @@ class Run:
         self.session = session
         self.private = Path(session["private"])
         self.traffic = self.private / "traffic"
+        self.app = session["app"]
         self.levels = [os.getpid()]
+        self.routes = Routes(self.levels[0])
 
     def carry_out(self) -> RunResult:
         """Carry out the run and return its result."""
@@ -78,8 +81,13 @@ class Run:
         shells = self.start_shells()
         branches = [self.start_branch(branch) for branch in self.session["branches"]]
         self.watched = find_shells()
-        receivers = [self.start_end(flow, "receive") for flow in self.session["flows"]]
-        senders = [self.start_end(flow, "send") for flow in self.session["flows"]]
+        plain = [flow for flow in self.session["flows"] if flow["workload"] is None]
+        receivers = [self.start_end(flow, "receive") for flow in plain]
+        senders = [
+            self.start_end(flow, "send") if flow["workload"] is None else self.start_workload(place)
+            for place, flow in enumerate(self.session["flows"])
+            if flow["workload"] is None or flow["workload"]["connections"]
+        ]
         for end in (*receivers, *senders):
             self.expect_ready(end)
         self.start_servers()
@@ -128,13 +136,15 @@ class Run:
         pipe, marks = self.make_marks("marks")
         line, nested = ["/bin/cat"], str(self.private / "forwarding")
         for level, shells in reversed(list(enumerate(self.session["shells"], 1))):
-            line = ["/bin/sh", "-c", MARK, str(level), str(pipe), *line]
             for position, shell in reversed(list(enumerate(shells))):
+                line = ["/bin/sh", "-c", MARK, str(level), str(pipe), *line]
                 line = [*([nested] if level > 1 or position else []), *shell, *line]
         process = self.start_shell([*self.as_ordinary_user(), *line])
-        for level in range(1, len(self.session["shells"]) + 1):
-            self.levels.append(self.read_mark(marks, process, level))
+        for level, shells in enumerate(self.session["shells"], 1):
+            pids = [self.read_mark(marks, process, level) for _ in shells]
+            self.levels.append(pids[-1])
             self.prepare_level(level)
+            self.add_routes(level, level - 1, pids)
         return process
 
     def start_branch(self, branch: Branch) -> subprocess.Popen[bytes]:
@@ -146,7 +156,13 @@ class Run:
         process = self.start_shell([*self.enter(branch["level"]), *self.as_ordinary_user(), *line])
         self.levels.append(self.read_mark(marks, process, level))
         self.prepare_level(level)
+        self.add_routes(level, branch["level"], self.levels[-1:])
         return process
+
+    def add_routes(self, level: int, outside: int, pids: Sequence[int]) -> None:
+        """Add routes to a new level, if flows begin outside it; ``pids`` are inside the shells between."""
+        if self.app:
+            self.routes.add_level(outside, pids, address(level))
 
     def make_marks(self, name: str) -> tuple[Path, IO[bytes]]:
         """Make a named pipe in which commands of the ordinary user mark their levels, and open it."""
@@ -193,9 +209,13 @@ class Run:
             raise RuntimeError(f"level {marked} came before level {level}")
         return pid
 
+    def network(self, level: int) -> str:
+        """Return the file of a level's network namespace."""
+        return f"/proc/{self.levels[level]}/ns/net"
+
     def enter(self, level: int) -> list[str]:
         """Return the prefix that runs a command in a level's network namespace."""
-        return ["nsenter", f"--net=/proc/{self.levels[level]}/ns/net", "--"]
+        return ["nsenter", f"--net={self.network(level)}", "--"]
 
     def prepare_level(self, level: int) -> None:
         """Set a level's address and TCP settings."""
@@ -214,12 +234,41 @@ class Run:
         line += [str(flow["start_ns"]), str(flow["stop_ns"])]
         if role == "send":
             line += [str(flow["rate_bps"]), flow["periods"] or str(flow["bytes"])]
+        return self.start_process(line, self.environment(flow, role))
+
+    def start_workload(self, place: int) -> subprocess.Popen[bytes]:
+        """Start the program of the workload whose first flow is at ``place``; it waits for the origin."""
+        flow = self.session["flows"][place]
+        workload = flow["workload"]
+        assert workload is not None
+        connections = self.session["flows"][place : place + workload["connections"]]
+
+        def end(role: Role) -> dict[str, Any]:
+            level = flow[role]["level"]
+            return {
+                "network": self.network(level),
+                "address": address(level),
+                "scheme": flow[role]["scheme"],
+                "logs": [connection[role]["log"] for connection in connections],
+            }
+
+        described = {
+            "workload": json.loads(workload["spec"]),
+            **{name: flow[name] for name in ("port", "start_ns", "stop_ns")},
+            **{name: self.session[name] for name in ("uid", "gid")},
+            "send": end("send"),
+            "receive": end("receive"),
+        }
+        return self.start_process([self.app, json.dumps(described)], self.environment(flow, "receive"))
+
+    def start_process(self, line: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+        """Start a command line whose standard streams are pipes."""
         return subprocess.Popen(
             line,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, **self.environment(flow, role)},
+            env={**os.environ, **environment},
         )
 
     def environment(self, flow: SessionFlow, role: Role) -> dict[str, str]:

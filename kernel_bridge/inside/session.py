@@ -38,6 +38,13 @@ class End(TypedDict):
     log: str
 
 
+class WorkloadSession(TypedDict):
+    """The workload of a flow."""
+
+    spec: str  # JSON for `kernel_bridge/workloads`
+    connections: int  # number of its flows, which follow each other; 0 for all but the first of them
+
+
 class SessionFlow(TypedDict):
     """One flow."""
 
@@ -48,6 +55,7 @@ class SessionFlow(TypedDict):
     rate_bps: int  # sending rate of a udp flow, or writing rate of a TCP flow's application; 0: no limit
     bytes: int  # a TCP flow stops after so many bytes; 0: only at `stop_ns`
     periods: str | None  # file with a udp flow's sending periods
+    workload: WorkloadSession | None
     send: End
     receive: End
 
@@ -127,6 +135,7 @@ class RunSession(TypedDict):
     uid: int
     gid: int
     env: dict[str, str]  # the shells' environment
+    app: str  # the program of flows with a workload; empty without such flows
     shells: list[list[list[str]]]  # the shells of each link of the chain, outermost first
     branches: list[Branch]
     flows: list[SessionFlow]
@@ -159,7 +168,7 @@ class RunResult(TypedDict):
 
     origin_ns: int  # the run's start, on the monotonic clock
     origin_epoch_ns: int  # the run's start, since 1970
-    senders: list[str]  # standard error of each flow's sender
+    senders: list[str]  # standard error of each flow's sender; for a workload's flows, of its program
 
 
 class ProgramsRunSession(RunSession):

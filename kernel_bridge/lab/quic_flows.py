@@ -44,6 +44,7 @@ UNSUPPORTED: Mapping[str, tuple[object, str]] = {
     "tcp_rmem": (None, "a QUIC stack has windows of its own"),
     "tcp_wmem": (None, "a QUIC stack has buffers of its own"),
     "resume": (None, "the stack's connections begin anew"),
+    "workload": (None, "videos and pages need TCP, calls gcc or udp"),
 }
 """Fields of a flow that QUIC flows do not support: the only value, and the reason."""
 

@@ -9,12 +9,14 @@ from typing import Any
 import leosim
 
 from leogym.common.errors import InputError
+from leogym.common.extras import install
 from leogym.common.units import NS_PER_S
 from leogym.configs.scenario import Scenario
+from leogym.kernel_bridge import workloads
 from leogym.kernel_bridge.bridge import own_objects
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host.namespaces import folders
-from leogym.kernel_bridge.host.schemes import DATAGRAMS
+from leogym.kernel_bridge.host.schemes import DATAGRAMS, OVER_UDP
 from leogym.kernel_bridge.inside.ending import GRACE_S
 from leogym.kernel_bridge.inside.session import GuestSession, ModuleSession, Role
 from leogym.kernel_bridge.lab import image, links, machine, own_modules, quic_flows, served_in_guest
@@ -151,6 +153,14 @@ def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[
     """
     links_backend = backend(scenario)
     planned = run.check(scenario, traces, links_backend, schemes=[*schemes(), *policies])
+    if (
+        any(flow.workload for flow in planned.flows)
+        and f"bin/{workloads.NAME}" not in image.latest().manifest["files"]
+    ):
+        remedy = f"{install('kernel')}, or make setup in a clone; then {image.BUILD}"
+        raise InputError(
+            f"{scenario.name}: --backend {links.NAME}: the image has no {workloads.NAME}: {remedy}"
+        )
     check_schemes(scenario, policies)
     quic_flows.check(scenario, links.NAME)
     return quic_flows.with_lead(planned)
@@ -224,14 +234,14 @@ def with_simulated_starts(planned: Plan, scenario: Scenario, traces: Mapping[str
     Packet-Switched Gateways", 1992): runs with different seeds would be one sample.
     """
     flows = [
-        flow if flow.scheme == DATAGRAMS else flow.model_copy(update={"scheme": "reno"})
+        flow if flow.scheme in OVER_UDP else flow.model_copy(update={"scheme": "reno"})
         for flow in scenario.flows
     ]
     parsed = {name: cache.parse(csv, name) for name, csv in traces.items()}
     simulation = leosim.Simulation(scenario.model_copy(update={"flows": flows}).to_json(), parsed)
     starts_ns = [round(row["start_s"] * NS_PER_S) for row in simulation.run_log().flows]
     begun = [
-        flow if flow.scheme == DATAGRAMS else replace(flow, start_ns=start_ns)
+        flow if flow.scheme == DATAGRAMS and flow.workload is None else replace(flow, start_ns=start_ns)
         for flow, start_ns in zip(planned.flows, starts_ns, strict=True)
     ]
     return replace(planned, flows=tuple(begun))

@@ -18,7 +18,8 @@ from leogym.common.errors import InputError
 from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.configs.queue import Queue
 from leogym.configs.scenario import Flow, Link, Scenario
-from leogym.kernel_bridge.host.schemes import DATAGRAMS
+from leogym.kernel_bridge import workloads
+from leogym.kernel_bridge.host.schemes import DATAGRAMS, OVER_UDP
 from leogym.traces.path import cache
 
 LEAD_NS = 2 * NS_PER_S
@@ -68,8 +69,20 @@ class PlannedLink:
 
 
 @dataclass(frozen=True)
+class PlannedWorkload:
+    """The workload of a flow, which is one of its connections."""
+
+    spec: str
+    """As JSON, for `kernel_bridge/workloads`."""
+    connections: int
+    """Number of its flows, which follow each other."""
+    place: int
+    """The flow's place among them; the first one's row in the run log has what users feel."""
+
+
+@dataclass(frozen=True)
 class PlannedFlow:
-    """One flow; a scenario's flow with ``count`` becomes several."""
+    """One flow; a scenario's flow with ``count``, or a page over several connections, becomes several."""
 
     scheme: str
     start_ns: int
@@ -87,6 +100,7 @@ class PlannedFlow:
     """After the run: whether the transfer was fully acknowledged, at ``stop_ns``."""
     periods_ns: tuple[tuple[int, int], ...] = ()
     """Times when a udp flow sends."""
+    workload: PlannedWorkload | None = None
 
 
 @dataclass(frozen=True)
@@ -150,6 +164,7 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
 
 def check_flows(scenario: Scenario, schemes: Collection[str], where: str, backend: str) -> None:
     """Raise an InputError, which ``where`` begins, for a flow that real hosts cannot run."""
+    planned_workloads = leosim.plan_workloads(scenario.model_dump_json())
     for index, flow in enumerate(scenario.flows):
         if flow.arrivals is not None:
             raise InputError(f"{where}: flows.{index}.arrivals: this backend supports no random arrivals")
@@ -157,16 +172,21 @@ def check_flows(scenario: Scenario, schemes: Collection[str], where: str, backen
             raise InputError(f"{where}: flows.{index}.on_off: this backend supports it only for udp")
         if flow.ecn not in (False, "none") and backend != ECN_BACKEND:
             raise InputError(f"{where}: flows.{index}.ecn: this backend uses the host's setting")
-        if flow.workload is not None:
-            raise InputError(f"{where}: flows.{index}.workload: only --backend simulator runs workloads")
-        if flow.scheme not in schemes:
-            raise InputError(
-                f"{where}: flows.{index}.scheme: {flow.scheme}: not a scheme that this kernel runs "
-                f"({', '.join(schemes)})"
-            )
-    total = sum(flow.count for flow in scenario.flows)
+        if flow.workload is not None and (lack := workloads.missing()) is not None:
+            raise InputError(f"{where}: flows.{index}.workload: {lack}")
+        if flow.workload is None or flow.workload.call is None:
+            _check_scheme(flow, schemes, f"{where}: flows.{index}.scheme")
+    total = sum(
+        flow.count * (1 if workload is None else workload[1])
+        for flow, workload in zip(scenario.flows, planned_workloads, strict=True)
+    )
     if total > MAX_FLOWS:
         raise InputError(f"{where}: flows: {total} exceed the limit of {MAX_FLOWS}")
+
+
+def _check_scheme(flow: Flow, schemes: Collection[str], where: str) -> None:
+    if flow.scheme not in schemes:
+        raise InputError(f"{where}: {flow.scheme}: not a scheme that this kernel runs ({', '.join(schemes)})")
 
 
 def plan_links(
@@ -213,7 +233,7 @@ def _buffers(scenario: Scenario, where: str) -> dict[str, str]:
     Raises:
         InputError: they differ between flows, but Linux has one setting per host.
     """
-    streams = [flow for flow in scenario.flows if flow.scheme != DATAGRAMS]
+    streams = [flow for flow in scenario.flows if flow.scheme not in OVER_UDP]
     buffers = {}
     for name in ("tcp_rmem", "tcp_wmem"):
         sizes_of_flows = {getattr(flow, name) and tuple(getattr(flow, name)) for flow in streams}
@@ -230,7 +250,7 @@ def _ecn(scenario: Scenario, where: str) -> dict[str, str]:
     Raises:
         InputError: they differ, but Linux has one setting per host.
     """
-    settings = [flow.ecn for flow in scenario.flows if flow.scheme != DATAGRAMS]
+    settings = [flow.ecn for flow in scenario.flows if flow.scheme not in OVER_UDP]
     if all(ecn in (False, "none") for ecn in settings):
         return {}
     if any(ecn != settings[0] for ecn in settings) or (setting := _TCP_ECN.get(str(settings[0]))) is None:
@@ -278,10 +298,12 @@ def flows(scenario: Scenario, links: Sequence[PlannedLink]) -> Iterator[PlannedF
     """Yield the flows of a scenario over planned links, in order."""
     levels = {link.name: number for number, link in enumerate(links, 1)}
     end_ns = round(scenario.duration_s * NS_PER_S)
-    for index, flow in enumerate(scenario.flows):
+    planned_workloads = leosim.plan_workloads(scenario.model_dump_json())
+    for index, (flow, described) in enumerate(zip(scenario.flows, planned_workloads, strict=True)):
         start_ns = round(flow.start_s * NS_PER_S)
         stop_ns = end_ns if flow.stop_s is None else min(end_ns, round(flow.stop_s * NS_PER_S))
-        for copy in range(flow.count):
+        spec, connections = described or ("", 1)
+        for copy, place in itertools.product(range(flow.count), range(connections)):
             random_ = random.Random(f"{scenario.seed}/{index}/{copy}")
             yield PlannedFlow(
                 scheme=flow.scheme,
@@ -293,8 +315,9 @@ def flows(scenario: Scenario, links: Sequence[PlannedLink]) -> Iterator[PlannedF
                 rate_bps=round(flow.rate_mbps * 1e6) if flow.rate_mbps is not None else 0,
                 transfer_bytes=flow.transfer_bytes or 0,
                 periods_ns=tuple(_periods(flow, start_ns, stop_ns, random_))
-                if flow.scheme == DATAGRAMS
+                if flow.scheme == DATAGRAMS and described is None
                 else (),
+                workload=PlannedWorkload(spec, connections, place) if described is not None else None,
             )
 
 

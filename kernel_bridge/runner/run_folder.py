@@ -1,18 +1,27 @@
 """A run's folder: writes the session description and reads the results of shells and flows."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from leogym.common.units import NS_PER_MS
+from leogym.kernel_bridge import workloads
 from leogym.kernel_bridge.host.namespaces import PATH, ordinary_user
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
 from leogym.kernel_bridge.inside.ending import EXIT_TOO_SLOW, describe_exit
 from leogym.kernel_bridge.inside.scenario import START_S
-from leogym.kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
+from leogym.kernel_bridge.inside.session import (
+    Branch,
+    Role,
+    RunResult,
+    RunSession,
+    SessionFlow,
+    WorkloadSession,
+)
 from leogym.kernel_bridge.runner.link_shells import Backend, Folders, LinkEvents, LinkShells, Origin
 from leogym.kernel_bridge.runner.plan import Plan, PlannedFlow
 from leogym.kernel_bridge.runner.run_log import FlowRecord, run_log
@@ -62,7 +71,7 @@ def describe(
             branches.append({"level": level, "shell": shell})
             level = len(links) + len(branches)
         periods = None
-        if flow.scheme == DATAGRAMS:
+        if flow.scheme == DATAGRAMS and flow.workload is None:
             file = root / f"{index}-periods"
             np.array(flow.periods_ns, dtype="<i8").tofile(file)
             periods = str(file)
@@ -74,6 +83,7 @@ def describe(
             "rate_bps": flow.rate_bps,
             "bytes": flow.transfer_bytes,
             "periods": periods,
+            "workload": _workload(flow),
             "send": {
                 "level": level,
                 "scheme": scheme(flow.scheme, "send"),
@@ -96,6 +106,7 @@ def describe(
         "uid": uid,
         "gid": gid,
         "env": {"PATH": PATH, "HOME": str(work), "LANG": "C.UTF-8"},
+        "app": str(workloads.program()) if any(flow.workload for flow in planned.flows) else "",
         "shells": [[list(command) for command in link.commands] for link in links],
         "branches": branches,
         "flows": flows,
@@ -155,10 +166,14 @@ def read(
     ]
     logs = root / "logs"
     senders = iter(result["senders"])
-    records = [
-        others[index] if index in others else _record(logs, index, flow.scheme, next(senders))
-        for index, flow in enumerate(planned.flows)
-    ]
+    records: list[FlowRecord] = []
+    for index, flow in enumerate(planned.flows):
+        if index in others:
+            records.append(others[index])
+        elif flow.workload is None:
+            records.append(_record(logs, index, flow.scheme, next(senders)))
+        elif flow.workload.place == 0:
+            records += _workload_records(logs, index, flow, json.loads(next(senders)))
     on_records(records)
     # Call fault first: a bridge that ended is an error, even if the run is invalid for other reasons.
     served = fault()
@@ -186,10 +201,40 @@ def _record(logs: Path, index: int, scheme: str, stderr: str) -> FlowRecord:
     )
 
 
+def _workload(flow: PlannedFlow) -> WorkloadSession | None:
+    if flow.workload is None:
+        return None
+    return {
+        "spec": flow.workload.spec,
+        "connections": flow.workload.connections if flow.workload.place == 0 else 0,
+    }
+
+
+def _workload_records(
+    logs: Path, first: int, flow: PlannedFlow, report: Mapping[str, Any]
+) -> Iterator[FlowRecord]:
+    """Yield the records of a workload's flows, of which ``first`` is the first, from its program's report."""
+    columns = report["columns"]
+    read_sent = read_counts if columns["workload"] == "call" else read_samples
+    for place, times in enumerate(report["connections"]):
+        # A connection that was never opened has no duration.
+        start_ns, stop_ns = (times["start_ns"], times["stop_ns"]) if times else (flow.stop_ns, flow.stop_ns)
+        yield FlowRecord(
+            read_sent(logs / f"{first + place}-sent"),
+            read_counts(logs / f"{first + place}-received"),
+            start_ns=start_ns,
+            stop_ns=stop_ns,
+            late_ns=report["late_ns"] if place == 0 else 0,
+            columns=columns if place == 0 else {"workload": columns["workload"]},
+        )
+
+
 def _at_its_times(flow: PlannedFlow, record: FlowRecord) -> PlannedFlow:
-    """Return the flow with its actual start, and its stop at the transfer's completion, if it completed."""
+    """Return the flow with its actual start and stop; a transfer stops when it is complete."""
     if record.start_ns is not None:
         flow = replace(flow, start_ns=record.start_ns)
+    if record.stop_ns is not None:
+        flow = replace(flow, stop_ns=record.stop_ns)
     return flow if record.completed_ns is None else replace(flow, stop_ns=record.completed_ns, completed=True)
 
 

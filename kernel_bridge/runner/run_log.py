@@ -5,7 +5,7 @@ an ACK has arrived, and weighted by the number of ACKs.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,10 +35,14 @@ class FlowRecord:
     """Bytes given to the application, or datagrams."""
     start_ns: int | None = None
     """When its first packet left, if that is not the planned start."""
+    stop_ns: int | None = None
+    """When it stopped, if that is not the planned stop."""
     completed_ns: int | None = None
     """When all bytes of its transfer were acknowledged; None for other flows."""
     late_ns: int = 0
     """For how long the sender could not send, because the machine was busy."""
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """What users of its workload felt, and ``workload``, by the run log's columns."""
 
 
 @dataclass(frozen=True)
@@ -155,9 +159,10 @@ def _flow_summary(
     plan: Plan, flow: PlannedFlow, record: FlowRecord, rtts: _RttSamples, ahead: dict[str, Ahead]
 ) -> dict[str, Any]:
     start, stop = np.array([flow.start_ns]), np.array([flow.stop_ns])
-    goodput_mbps = float(_goodput_bytes(flow, record, stop)[0]) * 8e3 / (flow.stop_ns - flow.start_ns)
-    capacity = float(capacity_mbps(plan, flow, ahead, start, stop)[0])
+    # A connection that is never opened has no duration.
     with np.errstate(divide="ignore", invalid="ignore"):
+        goodput_mbps = float((_goodput_bytes(flow, record, stop) * 8e3 / (stop - start))[0])
+        capacity = float(capacity_mbps(plan, flow, ahead, start, stop)[0])
         normalized = float(np.divide(goodput_mbps, capacity * SEGMENT_BYTES / PACKET_BYTES))
     has_rtts = len(rtts.rtt_ms) > 0
 
@@ -187,12 +192,14 @@ def _flow_summary(
         "rtos": 0 if isinstance(record.sent, Counts) else record.sent.timeouts(),
         "transfer_bytes": flow.transfer_bytes or None,
         "completion_s": (flow.stop_ns - flow.start_ns) / NS_PER_S if flow.completed else None,
+        **record.columns,
     }
 
 
 def _goodput_bytes(flow: PlannedFlow, record: FlowRecord, time_ns: Integers) -> Integers:
-    # A datagram fills a packet and counts as the payload of a TCP segment.
-    return record.received.at(time_ns) * (SEGMENT_BYTES if flow.scheme == DATAGRAMS else 1)
+    # A datagram fills a packet and counts as the payload of a TCP segment. Calls count bytes.
+    is_counted = flow.scheme == DATAGRAMS and flow.workload is None
+    return record.received.at(time_ns) * (SEGMENT_BYTES if is_counted else 1)
 
 
 def _sent_packets(sent: SenderLog | Counts) -> tuple[Integers, Integers, Integers]:

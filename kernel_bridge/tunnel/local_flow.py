@@ -68,6 +68,7 @@ def run(scheme: str, duration_s: float, logs: Path) -> Measurement:
             "rate_bps": 0,
             "bytes": 0,
             "periods": None,
+            "workload": None,
             "send": {"level": 2, "scheme": scheme, "log": str(root / "sent")},
             "receive": {"level": 1, "scheme": scheme, "log": str(root / "received")},
         }
@@ -85,6 +86,7 @@ def run(scheme: str, duration_s: float, logs: Path) -> Measurement:
             "env": {"PATH": PATH, "HOME": str(work), "LANG": "C.UTF-8"},
             "shells": [],
             "branches": [],
+            "app": "",
             "flows": [flow],
             "aligned": [],
             "lead_ns": 0,

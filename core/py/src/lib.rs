@@ -68,6 +68,7 @@ fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(link_plan::world, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run_log::run_log_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(workloads::plan_workloads, module)?)?;
     module.add_function(wrap_pyfunction!(workloads::play_video, module)?)?;
     module.add_function(wrap_pyfunction!(workloads::google_congestion_control, module)?)?;
     module.add_class::<agents::Agents>()?;

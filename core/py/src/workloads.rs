@@ -1,10 +1,16 @@
-//! `leosim.play_video`, `leosim.google_congestion_control`.
+//! `leosim.plan_workloads`, `leosim.play_video`, `leosim.google_congestion_control`.
 
-use leo_sim::{Gcc, Nanos};
+use leo_sim::{Gcc, Nanos, Scenario};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::input_error;
+
+#[pyfunction]
+pub fn plan_workloads(scenario: &str) -> PyResult<Vec<Option<(String, u32)>>> {
+    let scenario = Scenario::from_json(scenario).map_err(input_error)?;
+    leo_sim::plan_workloads(&scenario).map_err(input_error)
+}
 
 #[pyfunction]
 pub fn play_video<'py>(

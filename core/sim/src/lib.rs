@@ -33,7 +33,7 @@ pub use batch::{Batch, BatchSettings, PATH_FIELDS, View};
 pub use constellation::{GroundLink, Moments, PairSummary, PathState, Snapshot, TrafficCount};
 pub use interrupted::Unbuilt;
 pub use many::run_many;
-pub use network::{LinkPlan, PolicySet, TraceSet, missing_announcements, plan_links, player};
+pub use network::{LinkPlan, PolicySet, TraceSet, missing_announcements, plan_links, plan_workloads, player};
 pub use run_log::{
     BbrSeries, Cell, Column, FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog, TABLES,
 };

@@ -6,7 +6,7 @@ pub mod queue;
 mod workloads;
 
 pub use announcements::missing as missing_announcements;
-pub use workloads::{connections, player};
+pub use workloads::{connections, plan_workloads, player};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -8,6 +8,7 @@ mod gcc;
 use std::collections::VecDeque;
 
 use leo_link::Histogram;
+use serde::{Deserialize, Serialize};
 
 pub use gcc::Gcc;
 
@@ -29,7 +30,7 @@ const DELAY_UNIT_LOG2: u32 = 10;
 const NANOS_PER_S: u64 = 1_000_000_000;
 
 /// A call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct CallSpec {
     /// Frames per second.
     pub frames_per_s: u32,

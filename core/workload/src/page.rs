@@ -6,10 +6,12 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{NEVER, Nanos};
 
 /// An object of a page.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Object {
     /// Size of the response.
     pub bytes: u64,
@@ -22,7 +24,7 @@ pub struct Object {
 }
 
 /// A page and the browser's connections.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PageSpec {
     /// At least one, each after those that it waits for.
     pub objects: Box<[Object]>,

@@ -5,11 +5,12 @@ mod adaptation;
 pub use adaptation::Adaptation;
 
 use adaptation::{Throughput, choose};
+use serde::{Deserialize, Serialize};
 
 use crate::{NANOS_PER_S, NEVER, Nanos};
 
 /// A video and its client.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct VideoSpec {
     /// The rule that chooses bitrates.
     pub adaptation: Adaptation,

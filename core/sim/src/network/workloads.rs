@@ -1,14 +1,16 @@
 //! The loads of flows with a workload, and their clients.
 
 use leo_link::{NEVER, Nanos};
-use leo_workload::{Adaptation, Call, CallSpec, Object, Page, PageSpec, Player, VideoSpec};
+use leo_workload::{
+    Adaptation, Call, CallSpec, Client as Kind, Object, Page, PageSpec, Player, VideoSpec, WorkloadSpec,
+};
 
 use super::{Life, NANOS_PER_MS, NANOS_PER_S};
-use crate::client::{Client, ClientKind, Connection};
+use crate::client::{Client, Connection};
 use crate::flow::Load;
 use crate::scenario::{
     AdaptationRule, Broken, CallSpec as CallFields, FlowSpec, GCC_SCHEME, HttpVersion,
-    PageSpec as PageFields, Part, VideoSpec as VideoFields, nanos, parse,
+    PageSpec as PageFields, Part, Scenario, VideoSpec as VideoFields, nanos, parse,
 };
 
 /// Bitrates in kbit/s of Yin et al., "A Control-Theoretic Approach for Dynamic Adaptive Video Streaming over HTTP", §7.1.
@@ -25,20 +27,19 @@ pub fn loaded(
     first_flow: usize,
     clients: &mut Vec<Client>,
 ) -> Vec<(Life, Option<Load>)> {
-    let Some(workload) = &spec.workload else { return lives.into_iter().map(|life| (life, None)).collect() };
-    if let Some(fields) = &workload.call {
-        let load = Load::Call(Box::new(Call::new(call(fields, spec.scheme == GCC_SCHEME))));
-        return lives.into_iter().map(|life| (life, Some(load.clone()))).collect();
-    }
-    let (kind, connections, requests) = match (&workload.video, &workload.page) {
-        (Some(fields), _) => (ClientKind::Video(Player::new(video(fields))), 1, 1),
-        (None, Some(fields)) => {
-            let page = page(fields);
-            let (connections, requests) = (page.connections as usize, fields.objects.len());
-            (ClientKind::Page(Page::new(page)), connections, requests)
+    let (kind, requests) = match described(spec) {
+        None => return lives.into_iter().map(|life| (life, None)).collect(),
+        Some(WorkloadSpec::Call(call)) => {
+            let load = Load::Call(Box::new(Call::new(call)));
+            return lives.into_iter().map(|life| (life, Some(load.clone()))).collect();
         }
-        (None, None) => return Vec::new(),
+        Some(WorkloadSpec::Video(video)) => (Kind::Video(Player::new(video)), 1),
+        Some(WorkloadSpec::Page(page)) => {
+            let objects = page.objects.len();
+            (Kind::Page(Page::new(page)), objects)
+        }
     };
+    let connections = connections(spec) as usize;
     let life = &lives[0];
     let lives = (0..connections).map(|place| {
         let load = Load::Connection(Connection::new(clients.len(), place, requests));
@@ -55,6 +56,23 @@ pub fn loaded(
 pub fn connections(spec: &FlowSpec) -> u32 {
     let page = spec.workload.as_ref().and_then(|workload| workload.page.as_ref());
     page.map_or(1, |page| if page.http == HttpVersion::Http1 { HTTP1_CONNECTIONS } else { 1 })
+}
+
+/// Return each flow's workload as JSON, with its number of connections; `None` for a flow without one.
+///
+/// # Errors
+/// A number is no JSON.
+pub fn plan_workloads(scenario: &Scenario) -> serde_json::Result<Vec<Option<(String, u32)>>> {
+    let json = |spec: &WorkloadSpec| Ok((serde_json::to_string(spec)?, spec.connections()));
+    scenario.flows.iter().map(|flow| described(flow).as_ref().map(json).transpose()).collect()
+}
+
+fn described(spec: &FlowSpec) -> Option<WorkloadSpec> {
+    let workload = spec.workload.as_ref()?;
+    let video = workload.video.as_ref().map(|fields| WorkloadSpec::Video(video(fields)));
+    let page = || workload.page.as_ref().map(|fields| WorkloadSpec::Page(page(fields)));
+    let call = || workload.call.as_ref().map(|fields| call(fields, spec.scheme == GCC_SCHEME));
+    video.or_else(page).or_else(|| call().map(WorkloadSpec::Call))
 }
 
 /// Return the client of the video that `json` describes.

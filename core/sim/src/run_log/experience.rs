@@ -1,9 +1,10 @@
 //! What users of a flow's workload felt.
 
 use leo_link::Nanos;
+use leo_workload::Client as Kind;
 
 use super::{FlowSummary, NS, NS_TO_MS};
-use crate::client::{Client, ClientKind};
+use crate::client::Client;
 use crate::flow::{Flow, Load};
 
 /// Add the values of the flow's workload, if it has one, to its summary at `now`.
@@ -26,7 +27,7 @@ pub fn added(summary: FlowSummary, flow: &Flow, clients: &[Client], now: Nanos) 
             }
         }
         Some(Load::Connection(connection)) => match &clients[connection.client as usize].kind {
-            ClientKind::Video(player) => {
+            Kind::Video(player) => {
                 let seen = player.summary(now);
                 FlowSummary {
                     workload: Some("video".to_owned()),
@@ -39,7 +40,7 @@ pub fn added(summary: FlowSummary, flow: &Flow, clients: &[Client], now: Nanos) 
                     ..summary
                 }
             }
-            ClientKind::Page(page) => FlowSummary {
+            Kind::Page(page) => FlowSummary {
                 workload: Some("page".to_owned()),
                 page_load_s: page.load_time().filter(|_| connection.place == 0).map(seconds),
                 ..summary

@@ -2,15 +2,16 @@
 
 use leo_link::{NEVER, Nanos};
 use leo_transport::HEADER_BYTES;
+use leo_workload::Step;
 
 use super::Simulation;
-use crate::client::Step;
+use crate::client::Client;
 use crate::flow::{Load, Phase};
 use crate::packet::{Head, Kind};
 use crate::stack_flow::{Outgoing, StackFlow};
 
-/// Bytes of a request on the wire: an HTTP GET with its headers.
-const REQUEST_BYTES: u32 = 400 + HEADER_BYTES;
+/// Bytes of a request on the wire.
+const REQUEST_BYTES: u32 = leo_workload::REQUEST_BYTES + HEADER_BYTES;
 
 impl Simulation {
     /// Return whether the simulation can be cloned: not with flows of other transports, such as QUIC stacks.
@@ -42,7 +43,8 @@ impl Simulation {
                     connection.wakes = NEVER;
                 }
                 if std::mem::take(&mut connection.is_new) {
-                    self.clients[client].on_open(connection.place, self.now);
+                    let Client { kind, since, .. } = &mut self.clients[client];
+                    kind.on_open(connection.place, *since, self.now);
                 }
                 flow.write(self.now);
                 if let Some(number) = again {
@@ -64,7 +66,7 @@ impl Simulation {
         let (client, place) = (connection.client as usize, connection.place);
         let mut has_arrived = false;
         while let Some(object) = connection.take_response(delivered) {
-            self.clients[client].on_response(place, object, self.now);
+            self.clients[client].kind.on_response(place, object, self.now);
             has_arrived = true;
         }
         if has_arrived {
@@ -115,7 +117,7 @@ impl Simulation {
 
     /// Let a client do what is due.
     fn run_client(&mut self, client: usize) {
-        while let Some(step) = self.clients[client].poll(self.now) {
+        while let Some(step) = self.clients[client].kind.poll(self.now) {
             let first = self.clients[client].first_flow;
             match step {
                 Step::Open { connection } => self.open(first + connection),
@@ -130,8 +132,8 @@ impl Simulation {
             }
         }
         let waiting = &self.clients[client];
-        let (first, count, wakes) = (waiting.first_flow, waiting.connections, waiting.next_event());
-        if waiting.is_done() {
+        let (first, count, wakes) = (waiting.first_flow, waiting.connections, waiting.kind.next_event());
+        if waiting.kind.is_done() {
             self.close(first..first + count);
         } else if let Some(connection) = self.flows[first].connection_mut() {
             connection.wakes = wakes;

@@ -1,5 +1,7 @@
 //! The choice of the next chunk's bitrate.
 
+use serde::{Deserialize, Serialize};
+
 use super::VideoSpec;
 use crate::{NANOS_PER_S, Nanos};
 
@@ -11,7 +13,7 @@ const HORIZON: u32 = 5;
 const BOLA_GP: f64 = 5.0;
 
 /// A rule for the next chunk's bitrate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Adaptation {
     /// BBA-0: a linear map from buffer to bitrate, with hysteresis (Huang et al., "A Buffer-Based Approach to Rate
     /// Adaptation", SIGCOMM 2014, algorithm 1).
