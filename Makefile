@@ -224,14 +224,15 @@ SITE ?= target/site
 docs: setup
 	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going --conf-dir docs . $(SITE)
 
-# Wheels of leogym, leosim, mm-leo and leo-bridge for every Python >= 3.11, in dist/; see docs/install.md. Maturin compiles
+# Wheels of leogym, leosim, mm-leo, leo-app and leo-bridge for every Python >= 3.11, in dist/; see docs/install.md. Maturin compiles
 # as setup and kernel do, so that cargo reuses what is built. leo-bridge needs what kernel needs; without, it is left out.
 DIST ?= dist
 wheels: setup
-	rm -f $(DIST)/{leogym,leosim,mm_leo,leo_bridge}-*.whl
+	rm -f $(DIST)/{leogym,leosim,mm_leo,leo_app,leo_bridge}-*.whl
 	$(BIN)/hatchling build --target wheel --directory $(DIST)
 	$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python -m core/py/Cargo.toml --out $(DIST)
-	scripts/static.sh $(BIN)/maturin build --quiet --release --locked -m kernel_bridge/shell/Cargo.toml --out $(DIST)
+	for program in shell workloads; do \
+	    scripts/static.sh $(BIN)/maturin build --quiet --release --locked -m kernel_bridge/$$program/Cargo.toml --out $(DIST); done
 	scripts/kernel.sh scripts/static.sh $(BIN)/maturin build --quiet --release --locked \
 	    -m kernel_bridge/bridge/Cargo.toml --out $(DIST)
 

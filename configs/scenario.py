@@ -210,7 +210,7 @@ class Call(Part):
 
 
 class Workload(Part):
-    """An application that reacts to what arrives; only the simulator runs it."""
+    """An application that reacts to what arrives; the other backends run it over real TCP or UDP."""
 
     video: Video | None = None
     """Adaptive video."""

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BUILT_HERE = ("leo-bridge==", "leogym[", "leosim==", "mm-leo==")
+BUILT_HERE = ("leo-app==", "leo-bridge==", "leogym[", "leosim==", "mm-leo==")
 
 
 def main() -> int:

@@ -19,13 +19,13 @@ from leogym.traces.path import cache
 from tests.printed_commands import WITH_SUBCOMMANDS, printed
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = ("leogym", "_leogym", "leo_bridge", "leosim", "mm_leo")
+OURS = ("leogym", "_leogym", "leo_app", "leo_bridge", "leosim", "mm_leo")
 ROOMS = tuple(sorted(path.name for path in (ROOT / "leogym").iterdir() if path.is_dir()))
 USED_AT_RUN_TIME = {".py", ".yaml", ".json", ".onnx", ".parquet", ".j2", ".js", ".html", ".c", ".h"}
 HIDDEN = "raise ImportError(f'{__name__}: another package was meant')"
 """Content of the user's modules that have the names of ours."""
 
-PROGRAMS = {"mm_leo": "mm-leo", "leo_bridge": "leo-bridge"}
+PROGRAMS = {"mm_leo": "mm-leo", "leo_app": "leo-app", "leo_bridge": "leo-bridge"}
 """Wheels that hold a program."""
 LARGEST_BYTES = 800_000_000
 """Of an install without extras."""
@@ -280,7 +280,7 @@ def test_a_wheel_has_every_command_that_programs_print(run: Run) -> None:
 def test_all_wheels_have_the_version_that_the_command_prints(wheels: dict[str, Path], run: Run) -> None:
     assert {path.name.split("-")[1] for path in wheels.values()} == {leogym.__version__}
     assert run("-m", "leogym", "--version") == f"leogym {leogym.__version__}\n"
-    programs = {"mm_leo", *(["leo_bridge"] if bridge_process.program() else [])}
+    programs = {"mm_leo", "leo_app", *(["leo_bridge"] if bridge_process.program() else [])}
     assert wheels.keys() == {"leogym", "leosim", *programs}
 
 

@@ -20,7 +20,6 @@ from leogym.common import home
 from leogym.common.atomic import write_atomically
 from leogym.common.command_line import leogym_command
 from leogym.common.errors import InputError
-from leogym.kernel_bridge import workloads
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host.installed import installed
 from leogym.kernel_bridge.inside.preparation import SOURCES
@@ -30,6 +29,7 @@ from leogym.kernel_bridge.lab.initramfs import File, archive
 from leogym.kernel_bridge.lab.modules import with_dependencies
 from leogym.kernel_bridge.lab.packages import SHELL, Packages
 from leogym.kernel_bridge.programs.binaries import Binaries, opened_at_run_time
+from leogym.kernel_bridge.workloads import app
 
 _SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")
 BUILD = leogym_command("lab", "build")
@@ -319,7 +319,7 @@ def _compile(source: Path, folder: Path) -> bytes:
 
 def _own_programs() -> list[Path]:
     """Return the project's programs that are built."""
-    programs = (installed(MM_LEO), workloads.program(), bridge_process.program())
+    programs = (installed(MM_LEO), app.program(), bridge_process.program())
     return [Path(program) for program in programs if program is not None]
 
 

@@ -12,7 +12,6 @@ from leogym.common.errors import InputError
 from leogym.common.extras import install
 from leogym.common.units import NS_PER_S
 from leogym.configs.scenario import Scenario
-from leogym.kernel_bridge import workloads
 from leogym.kernel_bridge.bridge import own_objects
 from leogym.kernel_bridge.bridge import process as bridge_process
 from leogym.kernel_bridge.host.namespaces import folders
@@ -29,6 +28,7 @@ from leogym.kernel_bridge.runner.run_folder import FIRST_PORT, describe, raise_f
 from leogym.kernel_bridge.runner.run_log import FlowRecord
 from leogym.kernel_bridge.runner.served_flows import SATCP
 from leogym.kernel_bridge.runner.stop import Stop
+from leogym.kernel_bridge.workloads import app
 from leogym.results.measurement import Measurement
 from leogym.traces.path import cache
 
@@ -63,13 +63,13 @@ def kernel_schemes(built: image.Image) -> list[str]:
 
 
 def schemes() -> list[str]:
-    """Return the schemes that flows can use: Linux's, the user's own, leo-bridge's and QUIC stacks'."""
+    """Return the schemes that flows can use: Linux's, the user's own, leo-bridge's, QUIC stacks', UDP's."""
     try:
         own = own_modules.registered(image.latest())
     except InputError:
         own = {}  # without an image, the run's check says so
     served = [*bridge_process.SCHEMES, *own_objects.registered()]
-    return [*SCHEMES, "bbr3", *own, *served, *stacks.registered(), DATAGRAMS]
+    return [*SCHEMES, "bbr3", *own, *served, *stacks.registered(), *OVER_UDP]
 
 
 def execute(
@@ -155,12 +155,10 @@ def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[
     planned = run.check(scenario, traces, links_backend, schemes=[*schemes(), *policies])
     if (
         any(flow.workload for flow in planned.flows)
-        and f"bin/{workloads.NAME}" not in image.latest().manifest["files"]
+        and f"bin/{app.NAME}" not in image.latest().manifest["files"]
     ):
         remedy = f"{install('kernel')}, or make setup in a clone; then {image.BUILD}"
-        raise InputError(
-            f"{scenario.name}: --backend {links.NAME}: the image has no {workloads.NAME}: {remedy}"
-        )
+        raise InputError(f"{scenario.name}: --backend {links.NAME}: the image has no {app.NAME}: {remedy}")
     check_schemes(scenario, policies)
     quic_flows.check(scenario, links.NAME)
     return quic_flows.with_lead(planned)

@@ -18,8 +18,8 @@ from leogym.common.errors import InputError
 from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.configs.queue import Queue
 from leogym.configs.scenario import Flow, Link, Scenario
-from leogym.kernel_bridge import workloads
 from leogym.kernel_bridge.host.schemes import DATAGRAMS, OVER_UDP
+from leogym.kernel_bridge.workloads import app
 from leogym.traces.path import cache
 
 LEAD_NS = 2 * NS_PER_S
@@ -172,21 +172,19 @@ def check_flows(scenario: Scenario, schemes: Collection[str], where: str, backen
             raise InputError(f"{where}: flows.{index}.on_off: this backend supports it only for udp")
         if flow.ecn not in (False, "none") and backend != ECN_BACKEND:
             raise InputError(f"{where}: flows.{index}.ecn: this backend uses the host's setting")
-        if flow.workload is not None and (lack := workloads.missing()) is not None:
+        if flow.workload is not None and (lack := app.missing()) is not None:
             raise InputError(f"{where}: flows.{index}.workload: {lack}")
-        if flow.workload is None or flow.workload.call is None:
-            _check_scheme(flow, schemes, f"{where}: flows.{index}.scheme")
+        if flow.scheme not in schemes:
+            raise InputError(
+                f"{where}: flows.{index}.scheme: {flow.scheme}: not a scheme that this kernel runs "
+                f"({', '.join(schemes)})"
+            )
     total = sum(
         flow.count * (1 if workload is None else workload[1])
         for flow, workload in zip(scenario.flows, planned_workloads, strict=True)
     )
     if total > MAX_FLOWS:
         raise InputError(f"{where}: flows: {total} exceed the limit of {MAX_FLOWS}")
-
-
-def _check_scheme(flow: Flow, schemes: Collection[str], where: str) -> None:
-    if flow.scheme not in schemes:
-        raise InputError(f"{where}: {flow.scheme}: not a scheme that this kernel runs ({', '.join(schemes)})")
 
 
 def plan_links(

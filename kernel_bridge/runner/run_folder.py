@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from leogym.common.units import NS_PER_MS
-from leogym.kernel_bridge import workloads
 from leogym.kernel_bridge.host.namespaces import PATH, ordinary_user
 from leogym.kernel_bridge.host.schemes import DATAGRAMS
 from leogym.kernel_bridge.inside.ending import EXIT_TOO_SLOW, describe_exit
@@ -26,6 +25,7 @@ from leogym.kernel_bridge.runner.link_shells import Backend, Folders, LinkEvents
 from leogym.kernel_bridge.runner.plan import Plan, PlannedFlow
 from leogym.kernel_bridge.runner.run_log import FlowRecord, run_log
 from leogym.kernel_bridge.runner.socket_log import read_counts, read_samples
+from leogym.kernel_bridge.workloads import app
 from leogym.results.measurement import Measurement
 
 LATE_SHARE = 0.01
@@ -106,7 +106,7 @@ def describe(
         "uid": uid,
         "gid": gid,
         "env": {"PATH": PATH, "HOME": str(work), "LANG": "C.UTF-8"},
-        "app": str(workloads.program()) if any(flow.workload for flow in planned.flows) else "",
+        "app": str(app.program()) if any(flow.workload for flow in planned.flows) else "",
         "shells": [[list(command) for command in link.commands] for link in links],
         "branches": branches,
         "flows": flows,

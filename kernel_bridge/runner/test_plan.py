@@ -1,13 +1,17 @@
+import json
+
 import pytest
 
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.runner.plan import Limit, plan
+from leogym.kernel_bridge.workloads import app
 from tests.support.scenarios import scenario
 
 LINKS = {name: {"rate_mbps": 12, "delay_ms": 10} for name in "abcd"}
 SCHEMES = ["cubic", "reno", "udp"]
 PAUSES = {"on_s": 1, "off_s": 1}
 BURSTS = {"scheme": "udp", "rate_mbps": 3, "on_off": {"on_s": 0.3, "off_s": 0.2}}
+PAGE = {"page": {"http": "http1", "objects": [{"bytes": 1000}]}}
 ARRIVALS = {"rate_per_s": 1, "mean_bytes": 1000}
 
 
@@ -50,6 +54,26 @@ def test_equal_flows_are_as_many_and_bursts_stay_in_the_flows_time():
     assert planned.flows[2].periods_ns != planned.flows[3].periods_ns
 
 
+def test_each_connection_of_a_page_is_a_flow_and_a_call_over_udp_has_no_bursts():
+    planned = _plan(
+        {"route": ["a"], "workload": PAGE, "count": 2, "start_s": 1},
+        {"route": ["a"], "scheme": "udp", "workload": {"call": {"max_mbps": 2}}},
+    )
+    assert [flow.workload and flow.workload.place for flow in planned.flows] == [*range(6), *range(6), 0]
+    assert {flow.start_ns for flow in planned.flows[:12]} == {1_000_000_000}
+    page, call = (json.loads(planned.flows[place].workload.spec) for place in (0, 12))
+    assert page["page"]["objects"] == [{"bytes": 1000, "after": [], "client": 0, "server": 0}]
+    assert (call["call"]["max_bps"], call["call"]["adapts"]) == (2_000_000, False)
+    assert planned.flows[12].periods_ns == ()
+
+
+def test_a_machine_without_the_program_of_workloads_is_one_line(monkeypatch):
+    monkeypatch.setattr(app, "program", lambda: None)
+    with pytest.raises(InputError, match=r"flows\.0\.workload: leo-app is not installed: ") as caught:
+        _plan({"route": ["a"], "workload": PAGE})
+    assert "\n" not in str(caught.value)
+
+
 def test_the_same_seed_makes_the_same_bursts():
     flow = {"route": ["a"], **BURSTS}
     first, again, other = (_plan(flow, seed=seed).flows[0].periods_ns for seed in (1, 1, 2))
@@ -67,10 +91,11 @@ def test_the_same_seed_makes_the_same_bursts():
         ([{"route": ["a"], "scheme": "prague"}], {}, r"flows.0.scheme: prague: not .* \(cubic, reno, udp\)"),
         ([{"route": ["a"], "count": 300}], {}, "300 exceed the limit of 256"),
         ([{"route": ["a"], "arrivals": ARRIVALS}], {}, "flows.0.arrivals: .* no random arrivals"),
+        ([{"route": ["a"], "workload": PAGE, "count": 50}], {}, "300 exceed the limit of 256"),
         (
-            [{"route": ["a"], "workload": {"video": {}}}],
+            [{"route": ["a"], "workload": {"call": {}}, "scheme": "gcc"}],
             {},
-            "flows.0.workload: only --backend simulator runs workloads",
+            r"flows.0.scheme: gcc: not .* \(cubic, reno, udp\)",
         ),
         ([{"route": ["a"], "rate_mbps": 9, "on_off": PAUSES}], {}, "flows.0.on_off: .* only for udp"),
         ([{"route": ["a"], "ecn": True}], {}, "flows.0.ecn: .* the host's setting"),

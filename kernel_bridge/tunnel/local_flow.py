@@ -51,7 +51,7 @@ def run(scheme: str, duration_s: float, logs: Path) -> Measurement:
     """
     if (lack := missing()) is not None:
         raise InputError(lack)
-    available = [name for name in schemes.available() if name != schemes.DATAGRAMS]
+    available = [name for name in schemes.available() if name not in schemes.OVER_UDP]
     if scheme not in available:
         raise InputError(f"tunnel: {scheme}: not a scheme that this kernel runs ({', '.join(available)})")
     with folders("tunnel") as (root, work):

@@ -1,18 +1,1 @@
-"""``leo-app``: both ends of flows with a workload, over the kernel's TCP and UDP."""
-
-from pathlib import Path
-
-from leogym.common.extras import install
-from leogym.kernel_bridge.host.installed import installed
-
-NAME = "leo-app"
-
-
-def program() -> Path | None:
-    """Return the program's path, or None."""
-    return installed(NAME)
-
-
-def missing() -> str | None:
-    """Return one line if the program is missing, or None."""
-    return None if program() else f"leo-app is not installed: {install('kernel')}, or make setup in a clone"
+"""Workloads over the kernel's TCP and UDP: the program leo-app (Rust)."""
