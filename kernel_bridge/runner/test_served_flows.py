@@ -63,7 +63,7 @@ def test_a_run_whose_bridge_was_killed_ends_with_a_clear_error_and_its_flows_kep
     ("scheme", "policies", "rule"),
     [
         ("agent", [], r"flows.0.scheme: agent: not a scheme that this kernel runs .*satcp"),
-        ("vegas", ["mine"], r"flows.0.scheme: vegas: .*reno, udp, copa, satcp, .*mine"),
+        ("vegas", ["mine"], r"flows.0.scheme: vegas: .*reno, udp, gcc, copa, satcp, .*mine"),
     ],
 )
 def test_what_nobody_serves_is_refused_with_what_there_is(scheme, policies, rule):
