@@ -32,6 +32,7 @@ from leogym.kernel_bridge.lab import image
 PROGRAM = "leogym fidelity"
 QUEUES = "fidelity-aqm"
 BOTTLENECKS = "fidelity-lot"
+WORKLOADS = "fidelity-workloads"
 
 
 def table(fidelities: Sequence[Fidelity]) -> Table:
@@ -141,7 +142,9 @@ def main() -> int:
     for scheme in chosen:
         if scheme in BEYOND:
             console.print(f"* {scheme}: {BEYOND[scheme][1]}", highlight=False)
-    shared = compare([run for run in runs if len(run.flows) > 1 and run.suite != BOTTLENECKS])
+    shared = compare(
+        [run for run in runs if len(run.flows) > 1 and run.suite not in (BOTTLENECKS, WORKLOADS)]
+    )
     for pair in sharing(shared):
         console.print(
             f"{pair.scheme}: goodput ratio of two flows {pair.simulator:.2f}, on the kernel "
@@ -164,6 +167,13 @@ def main() -> int:
                     f"{_star(marked.error, bound)}",
                     highlight=False,
                 )
+    for comparison in compare([run for run in runs if run.suite == WORKLOADS]):
+        values = (
+            f"{name.partition('.')[2]} {ours:.4g} / {theirs:.4g}"
+            for name, (ours, theirs) in comparison.felt.items()
+        )
+        where = f"{comparison.run.scheme} on {comparison.run.scenario.name}"
+        console.print(f"{where}, simulator / kernel: {', '.join(values)}", highlight=False)
     bottlenecks = [run for run in runs if run.suite == BOTTLENECKS]
     for crossing in crossings(compare(redrawn(bottlenecks, DRAWS))):
         console.print(

@@ -65,6 +65,16 @@ class Comparison:
             return float("nan")
         return float(np.median(np.abs(ours[:both] - theirs[:both]) / np.maximum(theirs[:both], 1)))
 
+    @property
+    def felt(self) -> dict[str, tuple[float, float]]:
+        """What users of the flows' workloads felt: in the simulator and on the kernel, by flow and column."""
+        return {
+            f"{number}.{name}": (ours.felt[name], theirs)
+            for number, (ours, kernel) in enumerate(zip(self.simulated, self.run.flows, strict=True))
+            for name, theirs in kernel.felt.items()
+            if name in ours.felt
+        }
+
 
 def compare(runs: Sequence[GoldenRun]) -> list[Comparison]:
     """Simulate the kernel's runs."""
@@ -127,7 +137,7 @@ def run(scenarios: Sequence[Scenario], series_ms: float) -> list[leosim.RunLog]:
 def _with_buffers(scenario: Scenario) -> Scenario:
     flows = [
         flow
-        if flow.scheme == DATAGRAMS or flow.scheme in leosim.stack_schemes()
+        if flow.scheme == DATAGRAMS or flow.scheme in leosim.stack_schemes() or flow.workload is not None
         else flow.model_copy(
             update={
                 name: size

@@ -28,6 +28,19 @@ STARTED = 0.8
 """Start-up ends when a flow first carries this share of its bottleneck's capacity."""
 
 
+FELT = (
+    "startup_s",
+    "rebuffer_s",
+    "bitrate_mbps",
+    "qoe",
+    "page_load_s",
+    "freeze_s",
+    "delay_p50_ms",
+    "delay_p95_ms",
+)
+"""The run log's columns of what users feel."""
+
+
 @dataclass(frozen=True)
 class FlowFigures:
     """A flow's figures to compare."""
@@ -41,6 +54,8 @@ class FlowFigures:
     startup_s: float | None
     """Time until the first 100 ms in which it carries `STARTED` of its bottleneck's capacity."""
     cwnd_packets: list[int] = field(default_factory=list)
+    felt: dict[str, float] = field(default_factory=dict)
+    """What users of its workload felt, by `FELT`."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +114,7 @@ def write(path: Path, golden: Golden) -> None:
                 "suite": run.suite,
                 "scheme": run.scheme,
                 "scenario": run.scenario.model_dump(mode="json", exclude_defaults=True),
-                "flows": [asdict(flow) for flow in run.flows],
+                "flows": [_written(flow) for flow in run.flows],
                 **({} if run.marked_packets is None else {"marked_packets": run.marked_packets}),
             }
         )
@@ -109,6 +124,11 @@ def write(path: Path, golden: Golden) -> None:
     text = head[:-1] + ', "runs": [\n' + ",\n".join(lines) + "\n]}\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, text.encode())
+
+
+def _written(flow: FlowFigures) -> dict[str, Any]:
+    written = asdict(flow)
+    return written if flow.felt else {name: value for name, value in written.items() if name != "felt"}
 
 
 def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden:
@@ -191,4 +211,5 @@ def figures_of(row: Mapping[str, Any], series: Mapping[str, Any]) -> FlowFigures
         retransmit_rate=known("retransmit_rate"),
         startup_s=round(float(time_s[reached[0]]), 3) if len(reached) else None,
         cwnd_packets=[int(value) for value in cwnd[at[at < len(cwnd)]]],
+        felt={name: value for name in FELT if (value := known(name)) is not None},
     )
