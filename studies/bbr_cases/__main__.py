@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -41,8 +42,8 @@ def cell(checks: Sequence[Check] | str) -> str:
     return text if all(check.applies for check in checks) else f"{text}, partly its own"
 
 
-def tables(results: Mapping[tuple[str, str], list[Check] | str], titles: Mapping[str, str]) -> str:
-    """Return Markdown: an overview of cases and schemes, then a row per check.
+def overview(results: Mapping[tuple[str, str], list[Check] | str], titles: Mapping[str, str]) -> str:
+    """Return a Markdown table of cases and schemes.
 
     Args:
         results: by case and scheme the checks, or why the backend cannot run the case.
@@ -53,23 +54,20 @@ def tables(results: Mapping[tuple[str, str], list[Check] | str], titles: Mapping
     for name, title in titles.items():
         cells = (cell(results[name, scheme]) for scheme in schemes)
         lines.append(f"| {title} (`{name}`) | {' | '.join(cells)} |")
-    lines += [
-        "",
-        "| case | scheme | expectation | measured | expected | verdict |",
-        "|---|---|---|---|---|---|",
-    ]
-    for (name, scheme), checks in results.items():
-        if isinstance(checks, str):
-            lines.append(f"| `{name}` | {scheme} | not run: {checks} | | | – |")
-            continue
-        for check in checks:
-            verdict = "pass" if check.passed else "**fail**"
-            own = "" if check.applies else f" (not part of version {SCHEMES[scheme]})"
-            lines.append(
-                f"| `{name}` | {scheme} | {check.what}{own} "
-                f"| {check.measured} | {check.expected} | {verdict} |"
-            )
     return "\n".join(lines)
+
+
+def rows(name: str, scheme: str, checks: Sequence[Check] | str) -> list[str]:
+    """Return the rows of a case and a scheme in the Markdown table of checks."""
+    begin = f"| `{name}` | {scheme} |"
+    if isinstance(checks, str):
+        return [f"{begin} not run: {checks} | | | – |"]
+    own = f" (not part of version {SCHEMES[scheme]})"
+    return [
+        f"{begin} {check.what}{'' if check.applies else own} | {check.measured} | {check.expected} "
+        f"| {'pass' if check.passed else '**fail**'} |"
+        for check in checks
+    ]
 
 
 def _chosen(text: str, known: Sequence[str], option: str) -> list[str]:
@@ -82,7 +80,7 @@ def _chosen(text: str, known: Sequence[str], option: str) -> list[str]:
 
 @reports_input_errors
 def main(words: Sequence[str] | None = None) -> int:
-    """Print the tables; return 1 if a check fails."""
+    """Print a row per check as runs end, then an overview; return 1 if a check fails."""
     parser = OneLineParser(
         prog="python -m studies.bbr_cases",
         description=__doc__,
@@ -99,15 +97,20 @@ def main(words: Sequence[str] | None = None) -> int:
     schemes = _chosen(options.schemes, known, "--schemes")
     run = case.simulate if options.backend == "simulator" else in_lab
     results: dict[tuple[str, str], list[Check] | str] = {}
-    for name in names:
-        for scheme in schemes:
-            try:
-                results[name, scheme] = checks_of(cases[name], scheme, run, options.seed)
-            except InputError as error:
-                if options.backend == "simulator":
-                    raise
-                results[name, scheme] = str(error).rsplit(": ", 1)[-1]
-    print(tables(results, {name: cases[name].title for name in names}))
+    print(
+        "| case | scheme | expectation | measured | expected | verdict |",
+        "|---|---|---|---|---|---|",
+        sep="\n",
+    )
+    for name, scheme in itertools.product(names, schemes):
+        try:
+            results[name, scheme] = checks_of(cases[name], scheme, run, options.seed)
+        except InputError as error:
+            if options.backend == "simulator":
+                raise
+            results[name, scheme] = str(error).rsplit(": ", 1)[-1]
+        print(*rows(name, scheme, results[name, scheme]), sep="\n", flush=True)
+    print("", overview(results, {name: cases[name].title for name in names}), sep="\n")
     ran = [checks for checks in results.values() if not isinstance(checks, str)]
     return int(not all(check.passed for checks in ran for check in checks))
 

@@ -26,6 +26,9 @@ TRACE_COLUMNS = (
     "up_loss,down_loss,up_connected,down_connected,path_id,event"
 )
 
+PATH_VALUES = {"rate_mbps", "delay_ms", "loss", "ack_silence_ms"}
+"""Values of an event that change the path."""
+
 Run = Callable[[Scenario, Mapping[str, bytes]], Measurement]
 """Runs a scenario over path traces (CSV) with a row every `SERIES_MS`."""
 
@@ -81,7 +84,9 @@ class Case:
     ) -> Course:
         link = {key: value for key, value in self.link.items() if key not in ("rate_mbps", "delay_ms")}
         trace, steps = self._trace(event_s)
-        varies = len(steps) > 1 or "ack_silence_ms" in self.values
+        # Also in the run that finds a state's begin: the lab makes links without a trace in another way.
+        changes_path = self.event == "change" and bool(self.values.keys() & PATH_VALUES)
+        varies = changes_path or self.rise is not None
         if "ack_silence_ms" in self.values:
             link["reverse"] = {"queue": {"packets": 10_000}}
         flow: dict[str, Any] = {"scheme": scheme, "route": ["path"], **self.flow}
