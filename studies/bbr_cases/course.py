@@ -90,6 +90,11 @@ class Course:
         """Return the first stay in a state that begins at or after ``from_s``."""
         return next((spell for spell in self.spells(from_s) if spell.state == state), None)
 
+    def at_event(self, state: str) -> Spell | None:
+        """Return the first stay in a state that ends after the event."""
+        row = self.row(self.event_s)
+        return next((spell for spell in self.spells() if spell.state == state and spell.end > row), None)
+
     def inside(self, state: str) -> NDArray[np.bool_]:
         """Return for each row whether the flow is in a state."""
         return self["state"] == STATES.index(state)

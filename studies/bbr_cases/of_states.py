@@ -112,7 +112,7 @@ def probe_up_loss(course: Course, version: Version) -> Checks:
     """Return the checks of "Exiting PROBE_UP on Loss When Application-Limited"."""
     row = course.row(course.event_s)
     yield equal("state before the losses", course.state_at(row), "PROBE_UP")
-    spell = next((spell for spell in course.spells() if spell.state == "PROBE_UP" and spell.end > row), None)
+    spell = course.at_event("PROBE_UP")
     wait = None if spell is None else course["time_s"][spell.end] - course.event_s
     yield within("time from the first loss to the end of PROBE_UP", wait, 0.02, 0.14, "s")
     # With little in flight, the ACK that enters PROBE_DOWN also ends it.
@@ -186,7 +186,7 @@ def _min_rtts(course: Course, spell: Spell | None) -> float | None:
 
 def probe_down_time(course: Course, version: Version) -> Checks:
     """Return the checks of "Exiting PROBE_DOWN After Max Time"."""
-    spell = course.first("PROBE_DOWN", course.event_s)
+    spell = course.at_event("PROBE_DOWN")
     if version.number == 1:
         # Linux: bbr_is_next_cycle_phase. A phase of 0.75 ends after a min RTT, or earlier.
         yield within("length of PROBE_DOWN in min RTTs", _min_rtts(course, spell), 0.5, 1.5, "", False)
@@ -272,7 +272,7 @@ def startup_probe_rtt(course: Course, version: Version) -> Checks:
 
 def probe_up_longterm(course: Course, version: Version) -> Checks:
     """Return the checks of "Handling Loss During PROBE_UP After inflight_longterm is Set"."""
-    spell = course.first("PROBE_UP", course.event_s)
+    spell = course.at_event("PROBE_UP")
     wait = None if spell is None else float(course["time_s"][spell.end] - course.event_s)
     yield within("time from the first loss to the end of PROBE_UP", wait, 0.02, 0.12, "s")
     yield equal("state after PROBE_UP", follows(course, spell), "PROBE_DOWN")
