@@ -18,6 +18,7 @@ from leogym.kernel_bridge.host.namespaces import FOLDERS, PREFIX
 from leogym.kernel_bridge.lab import links as lab
 from leogym.kernel_bridge.runner.backends import BACKENDS
 from leogym.kernel_bridge.runner.served_flows import bridge_schemes
+from leogym.kernel_bridge.workloads import app
 
 
 def check() -> Iterator[str]:
@@ -26,6 +27,7 @@ def check() -> Iterator[str]:
         yield f"backend {_state(name, backend().missing())}"
     yield _state("tunnel", tunnel.missing())
     yield _state("leo-bridge", bridge_process.missing())
+    yield _state(app.NAME, app.missing())
     yield f"backend {_state(lab.NAME, lab.missing())}"
     yield f"schemes of this kernel: {', '.join(schemes.available())}"
     yield f"schemes that leo-bridge adds: {', '.join(bridge_schemes()) or 'none'}"

@@ -43,7 +43,7 @@ def test_missing_rights_are_told_under_the_name_of_who_needs_them(
 def test_the_check_tells_each_backend_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     lines = list(check.check())
-    for name in ("backend mahimahi", "backend kernel", "backend lab", "tunnel", "leo-bridge"):
+    for name in ("backend mahimahi", "backend kernel", "backend lab", "tunnel", "leo-bridge", "leo-app"):
         [line] = [line for line in lines if line.startswith(f"{name}: ")]
         assert line.count(f"{name.removeprefix('backend ')}: ") == 1
 

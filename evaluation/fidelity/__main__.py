@@ -169,8 +169,7 @@ def main() -> int:
                 )
     for comparison in compare([run for run in runs if run.suite == WORKLOADS]):
         values = (
-            f"{name.partition('.')[2]} {ours:.4g} / {theirs:.4g}"
-            for name, (ours, theirs) in comparison.felt.items()
+            f"{name} {ours:.4g} / {theirs:.4g}" for (_, name), (ours, theirs) in comparison.felt.items()
         )
         where = f"{comparison.run.scheme} on {comparison.run.scenario.name}"
         console.print(f"{where}, simulator / kernel: {', '.join(values)}", highlight=False)

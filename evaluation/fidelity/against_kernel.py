@@ -66,10 +66,10 @@ class Comparison:
         return float(np.median(np.abs(ours[:both] - theirs[:both]) / np.maximum(theirs[:both], 1)))
 
     @property
-    def felt(self) -> dict[str, tuple[float, float]]:
+    def felt(self) -> dict[tuple[int, str], tuple[float, float]]:
         """What users of the flows' workloads felt: in the simulator and on the kernel, by flow and column."""
         return {
-            f"{number}.{name}": (ours.felt[name], theirs)
+            (number, name): (ours.felt[name], theirs)
             for number, (ours, kernel) in enumerate(zip(self.simulated, self.run.flows, strict=True))
             for name, theirs in kernel.felt.items()
             if name in ours.felt

@@ -104,6 +104,20 @@ def test_bbr3_is_compared_on_the_paths_of_the_schemes_of_stock_kernels():
     assert (bbr3.spread, bbr3.parameters, bbr3.scenario) == (stock.spread, stock.parameters, stock.scenario)
 
 
+def test_users_of_workloads_feel_in_the_simulator_what_they_feel_on_the_kernel():
+    values = {"video": 4, "pages": 2, "call beside a download": 4}
+    compared = _kept("fidelity-workloads")
+    assert len(compared) == 12
+    for comparison in compared:
+        scenario = comparison.run.scenario
+        assert len(comparison.felt) == values[scenario.name.split(",")[0]]
+        for (flow, name), (ours, theirs) in comparison.felt.items():
+            page = scenario.flows[flow].workload.page
+            is_http1 = page is not None and page.http == "http1"
+            bound = bounds.SIX_CONNECTIONS if is_http1 else bounds.FELT[name]
+            assert ours == pytest.approx(theirs, rel=bound), (comparison.run.scheme, scenario.name, name)
+
+
 def test_over_leo_paths_windows_start_ups_and_tails_are_those_of_the_kernel():
     # The same bounds for each run.
     for one in _kept("fidelity-leo"):

@@ -7,8 +7,10 @@ from leogym.evaluation.fidelity import golden, spot
 from leogym.evaluation.fidelity.golden import Golden
 from leogym.kernel_bridge.lab import virtual_run
 
-UNABLE = {"reroute", "leotcp-reroute", "converging-paths", "qoe"}
-"""Their flows change routes or have a workload, which nested shells cannot do."""
+UNABLE = {"reroute", "leotcp-reroute", "converging-paths"}
+"""Their flows change routes, which nested shells cannot do."""
+FELT = {"qoe"}
+"""`fidelity-workloads` compares what users feel."""
 NO_KERNEL = {"l4s", "l4s-hotspot", "l4s-pair", "l4s-starlink", "leotcp-telemetry"}
 """No stock kernel has their scheme, Prague or LeoTCP."""
 VARIANTS = {
@@ -49,7 +51,7 @@ def _drawn_anew(scenario: Scenario) -> str:
 @pytest.mark.parametrize("name", PAPERS)
 def test_each_suite_has_a_scenario_for_the_lab_and_what_the_lab_did_with_it(name):
     suite = suites.load(name)
-    assert (suite.spot is None) == (name in UNABLE | NO_KERNEL | VARIANTS)
+    assert (suite.spot is None) == (name in UNABLE | FELT | NO_KERNEL | VARIANTS)
     if suite.spot is None:
         with pytest.raises(InputError, match=f"{name}.yaml: --spot: the suite has no spot check"):
             suite.as_spot()

@@ -69,7 +69,7 @@ def test_each_connection_of_a_page_is_a_flow_and_a_call_over_udp_has_no_bursts()
 
 def test_a_machine_without_the_program_of_workloads_is_one_line(monkeypatch):
     monkeypatch.setattr(app, "program", lambda: None)
-    with pytest.raises(InputError, match=r"flows\.0\.workload: leo-app is not installed: ") as caught:
+    with pytest.raises(InputError, match=r"flows\.0\.workload: leo-app: is not installed: ") as caught:
         _plan({"route": ["a"], "workload": PAGE})
     assert "\n" not in str(caught.value)
 

@@ -15,4 +15,4 @@ def program() -> Path | None:
 
 def missing() -> str | None:
     """Return one line if the program is missing, or None."""
-    return None if program() else f"leo-app is not installed: {install('kernel')}, or make setup in a clone"
+    return None if program() else f"leo-app: is not installed: {install('kernel')}, or make setup in a clone"
