@@ -31,7 +31,8 @@ body.more { height: auto; } .more #globe { height: 68vh; flex: none; }
   grid-template-columns: repeat(auto-fit, minmax(340px, 1fr)); }
 #figures svg { width: 100%; height: auto; }
 #figures h2 { font-size: 14px; margin: 0; }
-table { border-collapse: collapse; margin: 0 14px 20px; align-self: flex-start; }
+.table { overflow-x: auto; margin: 0 14px 20px; flex: none; }
+table { border-collapse: collapse; }
 caption { text-align: left; font-weight: 600; font-size: 14px; padding-bottom: 4px; }
 td, th { padding: 3px 16px 3px 0; text-align: right; }
 td:first-child, th:first-child { text-align: left; }
@@ -204,4 +205,5 @@ def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     titles = "".join(f"<th>{title}</th>" for title in head)
     lines = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<table><caption>{caption}</caption><tr>{titles}</tr>{body}</table>"
+    table = f"<table><caption>{caption}</caption><tr>{titles}</tr>{body}</table>"
+    return f'<div class="table">{table}</div>'

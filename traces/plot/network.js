@@ -91,10 +91,12 @@ function legend() {
   element("legend").replaceChildren();
   for (const [label, colour] of [["station", colours.hard], ["ground link in use", colours.soft],
     ["laser at 10 %", colourOf(0.1)], ["50 %", colourOf(0.5)], ["100 % of its capacity", colourOf(1)]]) {
-    const key = document.createElement("span");
+    const [entry, key] = [document.createElement("span"), document.createElement("span")];
     key.className = "key";
     key.style.background = colour;
-    element("legend").append(key, label);
+    entry.style.whiteSpace = "nowrap";
+    entry.append(key, label);
+    element("legend").append(entry, " ");
   }
 }
 
