@@ -65,6 +65,8 @@ class LinkEvents:
     """The same for the delay schedule."""
     late: str | None
     """Why the shells were too late for a valid run, or None."""
+    late_if_steady: str | None = None
+    """Why they were too late if packets kept arriving, or None: senders that pause look the same."""
 
 
 class Backend(Protocol):

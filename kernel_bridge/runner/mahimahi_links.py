@@ -103,12 +103,13 @@ class MahimahiLinks:
         # In whole milliseconds of the system clock.
         shift_ns = int(initial[0].split(": ")[1]) * NS_PER_MS - origin.epoch_ns
         drop_ms, dropped = drops(link_log)
-        why = late(link_log, -shift_ns / NS_PER_MS, (duration_ns - shift_ns) / NS_PER_MS)
+        steady = late(link_log, -shift_ns / NS_PER_MS, (duration_ns - shift_ns) / NS_PER_MS)
         # Exact up to clock resolution and the time between reading the two clocks.
         lead_ns = delay_lead_ns = -round((shift_ns + link_log.base_ms * NS_PER_MS) / NS_PER_MS) * NS_PER_MS
+        why = None
         if len(shells.logs) > 1:
             delay_lead_ns = origin.monotonic_ns - header_of(shells.logs[1])["began_monotonic_ns"]
-            why = why or late_leo(report_of(shells.logs[1]))
+            why = late_leo(report_of(shells.logs[1]))
         departure_ns = link_log.departure_ms * NS_PER_MS + shift_ns
         ahead_ns = delay_lead_ns - origin.lead_ns if link.schedule.varies else 0
         delivery_ns = departure_ns + link.schedule.delay_at(departure_ns + ahead_ns)
@@ -126,6 +127,7 @@ class MahimahiLinks:
             lead_ns=lead_ns,
             delay_lead_ns=delay_lead_ns,
             late=why,
+            late_if_steady=steady,
         )
 
 

@@ -241,8 +241,11 @@ def _at_its_times(flow: PlannedFlow, record: FlowRecord) -> PlannedFlow:
 def _find_fault(planned: Plan, events: list[LinkEvents], records: Sequence[FlowRecord]) -> str | None:
     """Return why a run is invalid, or None."""
     for link, link_events in zip(planned.chain, events, strict=True):
-        if link_events.late is not None:
-            return f"links.{link.name}: {link_events.late}: this machine is too slow or too busy"
+        # Workloads pause.
+        is_steady = any(flow.workload is None and link in planned.links_of(flow) for flow in planned.flows)
+        why = link_events.late or (link_events.late_if_steady if is_steady else None)
+        if why is not None:
+            return f"links.{link.name}: {why}: this machine is too slow or too busy"
     for index, (flow, record) in enumerate(zip(planned.flows, records, strict=True)):
         if record.late_ns > LATE_SHARE * (flow.stop_ns - flow.start_ns):
             stood_ms = record.late_ns / NS_PER_MS

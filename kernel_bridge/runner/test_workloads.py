@@ -41,7 +41,6 @@ def test_workloads_feel_as_in_the_simulator_through_nested_shells(backend):
         {"scheme": "cubic", "route": ["inner", "outer"], "workload": VIDEO, "stop_s": 1.2},
         {"scheme": "cubic", "route": ["inner"], "workload": PAGE, "start_s": 1.3, "extra_delay_ms": 3},
         {"scheme": "gcc", "route": ["outer"], "workload": {"call": {}}},
-        {"scheme": "reno", "route": ["outer"], "transfer_bytes": 100_000},
         handshake=True,
     )
     with on_a_quiet_machine():
@@ -49,7 +48,7 @@ def test_workloads_feel_as_in_the_simulator_through_nested_shells(backend):
     skip_if_invalid(log.invalid)
     assert machine_state() == before
     [simulated] = leosim.run([described.to_json()], {})
-    assert [flow["workload"] for flow in log.flows] == ["video", *["page"] * 6, "call", None]
+    assert [flow["workload"] for flow in log.flows] == ["video", *["page"] * 6, "call"]
     for place, bounds in {
         0: {"startup_s": 0.15, "bitrate_mbps": 0.01},
         1: {"page_load_s": 0.15},
@@ -60,4 +59,3 @@ def test_workloads_feel_as_in_the_simulator_through_nested_shells(backend):
             assert log.flows[place][name] == pytest.approx(theirs, rel=share), (place, name)
     assert [flow["base_rtt_mean_ms"] for flow in log.flows[:2]] == [41, 26]
     assert log.flows[7]["delay_p50_ms"] >= 10.5
-    assert log.flows[8]["completion_s"] is not None
