@@ -10,6 +10,7 @@ import pytest
 
 from leogym.common import extras
 from leogym.common.errors import InputError, reports_input_errors
+from leogym.kernel_bridge.quic import stacks
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -144,6 +145,9 @@ def test_every_package_that_is_imported_is_a_dependency_or_of_an_extra() -> None
     required = {text.split(">")[0].split("=")[0] for text in PROJECT["dependencies"]}
     required |= {"markupsafe", "pydantic_core"}  # which jinja2 and pydantic require
     installable = {MODULES.get(name, name) for name in required} | {*ALL, *sys.stdlib_module_names, "leogym"}
+    # Which the user of a QUIC stack installs.
+    quic_stacks = [scheme.stack for scheme in stacks.registered().values()]
+    installable |= {module.partition(".")[0] for stack in quic_stacks for module in stack.modules}
     rooms = [path for path in (ROOT / "leogym").iterdir() if path.is_symlink()]
     files = [path for room in rooms for path in room.resolve().rglob("*.py")]
     sources = [path for path in files if not path.name.startswith(("test_", "conftest"))]

@@ -11,9 +11,10 @@ from leogym.common.errors import InputError, one_line
 from leogym.common.strict import Strict
 from leogym.configs.program_run import Command, Name
 
+Module = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]
 _VALUES = {
-    "sender": {"scheme", "port"},
-    "receiver": {"scheme", "port", "sender", "bytes"},
+    "sender": {"scheme", "port", "programs"},
+    "receiver": {"scheme", "port", "programs", "sender", "bytes"},
 }
 """The values that the command of each end may name."""
 
@@ -21,8 +22,9 @@ _VALUES = {
 class QuicStack(Strict):
     """Programs that carry one flow: the sender listens, the receiver connects and asks for bytes.
 
-    Commands may name ``$scheme`` (of ``schemes``) and ``$port``; the receiver's also ``$sender`` (the
-    sender's host name) and ``$bytes`` (of the transfer, or more than a run can carry). Both ends find
+    Commands may name ``$scheme`` (of ``schemes``), ``$port`` and ``$programs`` (the folder of LeoGym's own
+    programs); the receiver's also ``$sender`` (the sender's host name) and ``$bytes`` (of the transfer, or
+    more than a run can carry). Both ends find
     ``tls.crt``, ``tls.key`` and ``ca.crt`` in their working folder and leave their logs there (see
     `kernel_bridge.quic.logs`).
     """
@@ -35,6 +37,9 @@ class QuicStack(Strict):
     """The program that listens on the UDP port and sends what the receiver asks for."""
     receiver: Command
     """The program that asks for bytes, and ends when it has them."""
+    modules: list[Module] = Field(default_factory=list)
+    """Python modules that the programs import, of the Python that runs LeoGym. They go to the hosts with the
+    packages that they import."""
     stop_signal: Literal["INT", "TERM"] = "TERM"
     """The signal that ends both programs; they must then complete their logs."""
     rtt_unit: Literal["ms", "s"] = "ms"

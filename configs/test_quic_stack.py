@@ -26,14 +26,18 @@ def test_the_values_go_into_the_commands():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"sender": "serve $bytes"}, r"mine.yaml: sender: \$bytes: the values are \$port, \$scheme"),
+        (
+            {"sender": "serve $bytes"},
+            r"mine.yaml: sender: \$bytes: the values are \$port, \$programs, \$scheme",
+        ),
         (
             {"receiver": "get $"},
-            r"mine.yaml: receiver: \$: the values are \$bytes, \$port, \$scheme, \$sender",
+            r"mine.yaml: receiver: \$: the values are \$bytes, \$port, \$programs, \$scheme, \$sender",
         ),
         ({"schemes": []}, "mine.yaml: schemes"),
         ({"name": "My stack"}, "mine.yaml: name"),
         ({"stop_signal": "KILL"}, "mine.yaml: stop_signal"),
+        ({"modules": ["my-quic"]}, "mine.yaml: modules.0"),
         ({"log": "qlog"}, "mine.yaml: log"),
     ],
 )

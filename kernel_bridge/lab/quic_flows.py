@@ -126,12 +126,17 @@ class QuicFlows:
                     end,
                     scheme=scheme.scheme,
                     port=flow["port"],
+                    programs=stacks.PROGRAMS,
                     sender=f"sender-{index}",
                     bytes=flow["bytes"] or _BACKLOG_BYTES,
                 )
                 command[0] = stacks.program(command[0])
                 listens = flow["port"] if end == "sender" else False
-                hosts[name] = Host(programs={name: Program(command=command, listens=listens)}, results=["."])
+                hosts[name] = Host(
+                    programs={name: Program(command=command, listens=listens)},
+                    files={str(file): str(file) for file in stacks.module_files(scheme.stack)},
+                    results=["."],
+                )
                 ends.append(
                     {
                         "program": len(programs),
@@ -212,11 +217,13 @@ class QuicFlows:
         records = {}
         for index, scheme in self._schemes.items():
             where = f"{self._plan.name}: flow {index}, {self._plan.flows[index].scheme}"
-            first_ns: dict[tuple[str, str], int] = {}
             for end in _ENDS:
                 name = f"{end}-{index}"
                 if status := ended[name]["status"]:
                     raise RuntimeError(f"{where}: {end}: exit status {status}{_last_words(root, name)}")
+            first_ns: dict[tuple[str, str], int] = {}
+            for end in _ENDS:
+                name = f"{end}-{index}"
                 for way in ("from", "to"):
                     text = (root / f"programs/{name}.{way}").read_text()
                     if not text:

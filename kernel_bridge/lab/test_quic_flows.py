@@ -11,7 +11,7 @@ from leogym.kernel_bridge.quic import stacks
 LACK = links.missing() or links.LeoInGuest().missing()
 pytestmark = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 QUEUE = {"kind": "droptail", "bdp": 1.0}
-NGTCP2, QUINN, S2N = "quic:ngtcp2-cubic", "quic:quinn-cubic", "quic:s2n-cubic"
+NGTCP2, QUINN, S2N, AIOQUIC = (f"quic:{stack}-cubic" for stack in ("ngtcp2", "quinn", "s2n", "aioquic"))
 
 
 def needs(name):
@@ -61,7 +61,7 @@ def test_ngtcp2_fills_a_clean_link_and_the_same_seed_gives_the_same_bytes():
 
 
 @pytest.mark.parametrize(
-    "scheme", [pytest.param(scheme, marks=needs(scheme)) for scheme in (QUINN, S2N, "quic:s2n-bbr")]
+    "scheme", [pytest.param(scheme, marks=needs(scheme)) for scheme in (QUINN, S2N, "quic:s2n-bbr", AIOQUIC)]
 )
 def test_a_download_agrees_with_the_links_log_and_the_same_seed_gives_the_same_bytes(scheme):
     described = _scenario({"scheme": scheme, "transfer_bytes": 300_000}, duration_s=2)

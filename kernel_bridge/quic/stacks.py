@@ -4,6 +4,7 @@ Those that come with this package are in ``stacks/``; `register` adds the user's
 """
 
 import hashlib
+import importlib.util
 import os
 import subprocess
 from dataclasses import dataclass
@@ -18,7 +19,21 @@ from leogym.kernel_bridge.host.installed import installed
 from leogym.kernel_bridge.programs.binaries import find_program
 
 PREFIX = "quic:"
-_OURS = Path(__file__).parent / "stacks"
+PROGRAMS = Path(__file__).parent
+"""The folder of this package's own programs in Python."""
+_OWN = "$programs/"
+_OURS = PROGRAMS / "stacks"
+_IMPORT = """
+import importlib, os, sys, sysconfig
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+folders = {sysconfig.get_path("purelib") + os.sep, sysconfig.get_path("platlib") + os.sep}
+for name, module in list(sys.modules.items()):
+    file = getattr(module, "__file__", None) or ""
+    if "." not in name and file.startswith(tuple(folders)):
+        print(os.path.dirname(file) if hasattr(module, "__path__") else file)
+"""
+"""Prints the packages (folders) and modules that some modules import, without Python's library."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +77,37 @@ def register(file: Path) -> QuicStack:
 
 
 def missing(stack: QuicStack) -> str | None:
-    """Return one line about the first program that this machine lacks, or None."""
+    """Return one line about the first program or Python module that this machine lacks, or None."""
     for command in (stack.sender, stack.receiver):
         try:
             program(command[0])
         except InputError as error:
             return f"{str(error).removeprefix('quic: ')}: {stack.install}"
+    for module in stack.modules:
+        top = module.partition(".")[0]
+        if importlib.util.find_spec(top) is None:
+            return f"{top}: this Python has no such module: {stack.install}"
     return None
+
+
+def module_files(stack: QuicStack) -> list[Path]:
+    """Return the files of the stack's Python modules and of the packages that they import.
+
+    Packages are whole, because some modules are imported late. Python's library is left out.
+
+    Raises:
+        InputError: they cannot be imported.
+    """
+    if not stack.modules:
+        return []
+    command = [program("python3"), "-I", "-c", _IMPORT, *stack.modules]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise InputError(f"quic:{stack.name}: modules: {done.stderr.strip().splitlines()[-1]}")
+    files: list[Path] = []
+    for path in map(Path, done.stdout.splitlines()):
+        files += [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return sorted(files)
 
 
 def program(word: str) -> str:
@@ -105,12 +144,18 @@ def describe(name: str) -> str | None:
 
 
 def digest() -> str:
-    """Return a hash of the stacks that this machine has: their descriptions and programs."""
+    """Return a hash of the stacks that this machine has: their descriptions, programs and Python modules."""
     parts = []
     for stack in {scheme.stack.name: scheme.stack for scheme in registered().values()}.values():
         if missing(stack) is None:
-            programs = [Path(program(command[0])).read_bytes() for command in (stack.sender, stack.receiver)]
-            parts += [stack.model_dump_json().encode(), version(stack).encode(), *programs]
+            commands = (stack.sender, stack.receiver)
+            files = [Path(program(command[0])) for command in commands]
+            words = [word for command in commands for word in command if word.startswith(_OWN)]
+            files += [PROGRAMS / word.removeprefix(_OWN) for word in words]
+            # Byte code has the times of its sources.
+            files += [file for file in module_files(stack) if file.suffix != ".pyc"]
+            parts += [stack.model_dump_json().encode(), version(stack).encode()]
+            parts += [file.read_bytes() for file in files]
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 

@@ -1,5 +1,6 @@
 """The user's own stacks."""
 
+import sys
 from pathlib import Path
 
 import leosim
@@ -17,6 +18,7 @@ receiver: cat $sender
 version: {version}
 install: make mine
 """
+IN_PYTHON = f"{STACK}modules: [yaml.nodes]\n"
 
 
 @pytest.fixture
@@ -42,10 +44,28 @@ def test_a_stack_of_ones_own_becomes_schemes_that_reports_describe(register):
     assert stacks.describe("cubic") is None
 
 
+def test_hosts_get_a_stacks_python_modules_but_not_pythons_library(register):
+    names = {f"{file.parent.name}/{file.name}" for file in stacks.module_files(register(IN_PYTHON))}
+    assert {"yaml/__init__.py", "yaml/nodes.py"} <= names
+    assert f"__pycache__/nodes.{sys.implementation.cache_tag}.pyc" in names
+    assert not {name for name in names if name.startswith(("collections/", "encodings/"))}
+    assert stacks.module_files(register()) == []
+
+
+def test_python_modules_that_cannot_be_imported_are_one_line(register):
+    stack = register(IN_PYTHON.replace("nodes", "no_such_part"))
+    with pytest.raises(InputError, match=r"^quic:mine: modules: ModuleNotFoundError: .*no_such_part'$"):
+        stacks.module_files(stack)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"sender": "no-such-program"}, "no-such-program: not on this machine's PATH: make mine$"),
+        (
+            {"text": IN_PYTHON.replace("yaml", "no_such_module")},
+            "no_such_module: this Python has no such module: make mine$",
+        ),
         ({"version": "cat /no-such-file"}, "quic:mine: version: .*cat: .*No such file"),
         ({"text": STACK.replace("mine", "ngtcp2")}, "name: ngtcp2: the name of another stack$"),
     ],
