@@ -19,7 +19,7 @@ MOST_BYTES = 160 << 20
 """Size of all files of a run: the guest has 512 MiB, and briefly holds them twice."""
 COMMON = "_common"
 """The archive of files that several hosts have; no host has such a name."""
-_ACCOUNTS = {
+_TEXTS = {
     "/etc/passwd": f"root:x:0:0:root:/root:/bin/sh\n{USER}:x:{UID}:{UID}:{USER}:{HOME}:/bin/sh\n",
     "/etc/group": f"root:x:0:\n{USER}:x:{UID}:\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n",
@@ -27,8 +27,17 @@ _ACCOUNTS = {
     "/etc/host.conf": "multi on\n",
     # IPv4 first: its packets are those of scenarios' flows.
     "/etc/gai.conf": "precedence ::ffff:0:0/96 100\n",
+    # Not this machine's, which differ by its packages. Numbers are IANA's.
+    "/etc/protocols": "icmp 1\ntcp 6\nudp 17\nipv6-icmp 58\nsctp 132\n",
+    "/etc/services": "".join(
+        f"{name} {port}/{protocol}\n"
+        for name, port in {
+            **{"ftp": 21, "ssh": 22, "telnet": 23, "smtp": 25, "domain": 53, "http": 80, "ntp": 123},
+            **{"https": 443, "imaps": 993, "rtsp": 554, "sip": 5060, "http-alt": 8080},
+        }.items()
+        for protocol in ("tcp", "udp")
+    ),
 }
-_SYSTEM_FILES = ("/etc/services", "/etc/protocols")
 
 
 def archives(
@@ -57,7 +66,9 @@ def archives(
     for host, described in hosts.items():
         base = None if described.root is None else folder / described.root
         own = {place: path for place, path in files[host].items() if place not in common}
-        texts = {**(_ACCOUNTS if base is None else {}), "/etc/hosts": hosts_file}
+        ours = _TEXTS if base is None else {}
+        texts = {place: text for place, text in ours.items() if place not in files[host]}
+        texts["/etc/hosts"] = hosts_file
         roots[host] = _archive(base, own, texts)
     if (size := sum(map(len, roots.values()))) > MOST_BYTES:
         raise InputError(f"{name}: hosts: {size / 1e6:.0f} MB of files; at most {MOST_BYTES / 1e6:.0f} fit")
@@ -95,9 +106,6 @@ def _files(host: Host, folder: Path, place: str) -> tuple[dict[str, Path], dict[
             _add_file(binaries, path, on_host(target), f"{place}.files")
         else:
             raise InputError(f"{place}.files: {source}: no such file or folder")
-    for path in map(Path, _SYSTEM_FILES):
-        if host.root is None and path.exists():
-            binaries.files.setdefault(str(path), path)
     return binaries.files, commands
 
 
@@ -134,7 +142,10 @@ def _archive(base: Path | None, files: Mapping[str, Path], texts: Mapping[str, s
         for name, path in sorted(files.items()):
             data = path.read_bytes()
             executable = 0o755 if os.access(path, os.X_OK) else 0o644
-            entry = _entry(name, executable, len(data), int(path.stat().st_mtime))
+            # The same files have the same bytes on every machine. Compiled Python names a source's time.
+            compiled = path.suffix == ".py" and (path.parent / "__pycache__").is_dir()
+            mtime = int(path.stat().st_mtime) if compiled else 0
+            entry = _entry(name, executable, len(data), mtime)
             archive.addfile(entry, io.BytesIO(data))
         for name, text in sorted(texts.items()):
             archive.addfile(_entry(name, 0o644, len(text.encode())), io.BytesIO(text.encode()))
