@@ -126,9 +126,12 @@ def read_flow(
         if transfer_bytes and len(acked.count) and acked.count[-1] >= transfer_bytes:
             completed_ns = int(acked.time_ns[np.searchsorted(acked.count, transfer_bytes)])
     elif transfer_bytes and last_packet is not None:
-        completed_ns = _acked_ns(sent_events, last_packet)
+        # A receiver that leaves once it has everything does not repeat a last packet that is lost.
+        acked_ns = _acked_ns(sent_events, last_packet)
+        completed_ns = int(received.time_ns[-1]) if acked_ns is None else acked_ns
     rtt_scale = 1.0 if rtt_unit == "ms" else 1e3
-    return FlowRecord(_sender(sent_events, rtt_scale), received, times.start_ns, completed_ns)
+    sent = _sender(sent_events, rtt_scale)
+    return FlowRecord(sent, received, start_ns=times.start_ns, completed_ns=completed_ns)
 
 
 def _qlog(folder: Path) -> Path:

@@ -94,6 +94,10 @@ def test_a_receiver_that_closes_the_connection_has_everything(tmp_path):
     assert _read(tmp_path, closes).completed_ns == 110 * MS
 
 
+def test_a_receiver_whose_last_packet_is_lost_has_everything(tmp_path):
+    assert _read(tmp_path, SENT[:-2]).completed_ns == 81 * MS
+
+
 def test_without_its_last_packet_a_transfer_is_not_complete(tmp_path):
     record = _read(tmp_path, received=RECEIVED[:-1])
     assert record.completed_ns is None
