@@ -17,13 +17,15 @@ pub enum Source {
 pub struct EventQueue {
     links: Tree,
     flows: Tree,
-    /// Whether a link's packets arrive on another thread, by link; empty with one thread.
-    foreign: Vec<bool>,
+    /// By link: 0, or 1 and the number of the other thread on which its packets arrive; empty with one thread.
+    foreign: Vec<u16>,
+    /// The links to other threads that were idle and have packets now.
+    woken: Vec<usize>,
 }
 
 impl EventQueue {
     pub fn new(links: usize, flows: usize) -> Self {
-        Self { links: Tree::new(links), flows: Tree::new(flows), foreign: Vec::new() }
+        Self { links: Tree::new(links), flows: Tree::new(flows), foreign: Vec::new(), woken: Vec::new() }
     }
 
     /// Return the earliest pending time and its source; the time is `NEVER` when nothing is pending.
@@ -51,14 +53,30 @@ impl EventQueue {
     /// Set the pending time of a link that was idle, unless its packets arrive on another thread.
     #[inline(always)]
     pub fn wake_link(&mut self, link: usize, time: Nanos) {
-        if !self.foreign.get(link).is_some_and(|foreign| *foreign) {
+        if self.foreign.get(link).is_none_or(|&thread| thread == 0) {
             self.set_link(link, time);
+        } else {
+            self.woken.push(link);
         }
     }
 
-    /// Return whether a link's packets arrive on another thread, by link, to change it.
-    pub const fn foreign_mut(&mut self) -> &mut Vec<bool> {
-        &mut self.foreign
+    /// Let all packets of `links` links arrive on this thread.
+    pub fn own_all(&mut self, links: usize) {
+        self.foreign.clear();
+        self.foreign.resize(links, 0);
+        self.woken.clear();
+    }
+
+    /// Let a link's packets arrive on the `thread`-th of the other threads.
+    pub fn give_away(&mut self, link: usize, thread: usize) {
+        self.set_link(link, NEVER);
+        self.foreign[link] = u16::try_from(thread + 1).expect("a run has at most 256 threads");
+    }
+
+    /// Remove a link to another thread that was idle and has packets now, and return it with the thread.
+    pub fn next_woken(&mut self) -> Option<(usize, usize)> {
+        let link = self.woken.pop()?;
+        Some((link, usize::from(self.foreign[link]) - 1))
     }
 
     #[inline(always)]

@@ -16,7 +16,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::ScopedJoinHandle;
 
 use leo_link::{Interrupted, Link, NEVER, Nanos, RUN_ON, STRIDE, Stop};
@@ -33,6 +33,8 @@ use crate::run_log::Recorder;
 const STATION_WORK: u64 = 3;
 /// With a shorter lookahead, waiting for the other threads costs more than they save.
 const SHORTEST_LOOKAHEAD: Nanos = 100_000;
+/// How often a thread looks for a parcel before it sleeps.
+const SPINS: u32 = 10_000;
 
 /// What the threads keep from one segment to the next.
 #[derive(Clone)]
@@ -70,7 +72,7 @@ struct Parcel {
 
 /// Another thread, as one thread sees it.
 struct Neighbour {
-    /// The links that lead to it.
+    /// The links that lead to it and have packets.
     links: Vec<usize>,
     sender: SyncSender<Parcel>,
     receiver: Receiver<Parcel>,
@@ -142,17 +144,22 @@ impl Simulation {
             let end = (self.now + window).min(until);
             // A parcel goes to every other thread, so all stop after the same window.
             let mut is_last = end == until || is_stopped.load(Ordering::Relaxed);
+            while let Some((link, thread)) = self.events.next_woken() {
+                neighbours[thread].links.push(link);
+            }
             for Neighbour { links, sender, crossings, .. } in &mut *neighbours {
-                for &link in &*links {
-                    while let Some((arrival, packet)) = self.links[link].hand_over(self.now, end) {
+                links.retain(|&link| {
+                    let half = &mut self.links[link];
+                    while let Some((arrival, packet)) = half.hand_over(self.now, end) {
                         crossings.push(Crossing { link, arrival, packet });
                     }
-                }
+                    half.next_event() != NEVER
+                });
                 let crossings = std::mem::take(crossings);
                 sender.send(Parcel { crossings, is_last }).map_err(|_| Interrupted)?;
             }
             for neighbour in &mut *neighbours {
-                let mut parcel = neighbour.receiver.recv().map_err(|_| Interrupted)?;
+                let mut parcel = receive(&neighbour.receiver)?;
                 is_last |= parcel.is_last;
                 for Crossing { link, arrival, packet } in parcel.crossings.drain(..) {
                     let half = &mut self.links[link];
@@ -171,6 +178,20 @@ impl Simulation {
             }
         }
     }
+}
+
+/// Return the next parcel. It usually comes within microseconds, sooner than a thread that sleeps wakes up.
+///
+/// # Errors
+/// The other thread has panicked.
+fn receive(receiver: &Receiver<Parcel>) -> Result<Parcel, Interrupted> {
+    for _ in 0..SPINS {
+        match receiver.try_recv() {
+            Err(TryRecvError::Empty) => std::hint::spin_loop(),
+            parcel => return parcel.map_err(|_| Interrupted),
+        }
+    }
+    receiver.recv().map_err(|_| Interrupted)
 }
 
 impl Parallel {
@@ -289,10 +310,9 @@ impl Parallel {
             relay.paths.unroutable = [0; 2];
             relay.links.resize_with(count, Link::receiving);
             relay.events.grow(count);
-            relay.events.foreign_mut().clear();
-            relay.events.foreign_mut().resize(count, false);
+            relay.events.own_all(count);
         }
-        simulation.events.foreign_mut().resize(count, false);
+        simulation.events.own_all(count);
         let Some(forwarding) = self.relays.first().and_then(|relay| relay.paths.forwarding_shared()) else {
             return neighbours;
         };
@@ -302,19 +322,20 @@ impl Parallel {
                 continue;
             }
             simulation.events.set_link(link, NEVER);
-            if tail != head {
-                // Each thread numbers the others in order, without itself.
-                neighbours[tail][head - usize::from(head > tail)].links.push(link);
+            // Each thread numbers the others in order, without itself.
+            let thread = head - usize::from(head > tail);
+            if tail != head && simulation.links[link].next_event() != NEVER {
+                neighbours[tail][thread].links.push(link);
             }
             let Some(relay) = tail.checked_sub(1).map(|relay| &mut self.relays[relay]) else {
-                simulation.events.foreign_mut()[link] = true;
+                simulation.events.give_away(link, thread);
                 continue;
             };
             std::mem::swap(&mut simulation.links[link], &mut relay.links[link]);
             if tail == head {
                 relay.events.set_link(link, relay.links[link].next_event());
             } else {
-                relay.events.foreign_mut()[link] = true;
+                relay.events.give_away(link, thread);
             }
         }
         neighbours
@@ -347,7 +368,7 @@ impl Parallel {
 
     /// Take all links and events back.
     fn take_back(&mut self, simulation: &mut Simulation) {
-        simulation.events.foreign_mut().clear();
+        simulation.events.own_all(0);
         let paths = simulation.paths.clone();
         let Some(forwarding) = paths.forwarding() else { return };
         for link in 0..simulation.links.len() {
