@@ -210,7 +210,7 @@ class Call(Part):
 
 
 class Workload(Part):
-    """An application that reacts to what arrives; the other backends run it over real TCP or UDP."""
+    """An application that reacts to received data; beyond the simulator it runs over real TCP or UDP."""
 
     video: Video | None = None
     """Adaptive video."""

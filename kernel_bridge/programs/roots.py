@@ -66,8 +66,8 @@ def archives(
     for host, described in hosts.items():
         base = None if described.root is None else folder / described.root
         own = {place: path for place, path in files[host].items() if place not in common}
-        ours = _TEXTS if base is None else {}
-        texts = {place: text for place, text in ours.items() if place not in files[host]}
+        defaults = _TEXTS if base is None else {}
+        texts = {place: text for place, text in defaults.items() if place not in files[host]}
         texts["/etc/hosts"] = hosts_file
         roots[host] = _archive(base, own, texts)
     if (size := sum(map(len, roots.values()))) > MOST_BYTES:

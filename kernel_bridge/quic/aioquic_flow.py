@@ -135,7 +135,7 @@ class Sender(End):
         super().__init__(quic, stream_handler)
         self.quic = quic
         self.request = b""
-        self.bytes = self.given = 0
+        self.bytes = self.queued_bytes = 0
         assert self.logger.trace is not None
         self.trace = self.logger.trace
         self.trace.connection = quic
@@ -151,10 +151,10 @@ class Sender(End):
 
     def transmit(self) -> None:
         """Give aioquic, which buffers all that it is given, no more than it soon sends."""
-        while self.given < self.bytes and self.given < self.trace.sent_bytes + AHEAD_BYTES:
-            chunk = CHUNK[: self.bytes - self.given]
-            self.given += len(chunk)
-            self.quic.send_stream_data(0, chunk, end_stream=self.given == self.bytes)
+        while self.queued_bytes < self.bytes and self.queued_bytes < self.trace.sent_bytes + AHEAD_BYTES:
+            chunk = CHUNK[: self.bytes - self.queued_bytes]
+            self.queued_bytes += len(chunk)
+            self.quic.send_stream_data(0, chunk, end_stream=self.queued_bytes == self.bytes)
         super().transmit()
 
 

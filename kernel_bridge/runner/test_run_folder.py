@@ -33,5 +33,5 @@ def test_a_link_over_which_only_workloads_flow_is_not_late_because_they_pause(fl
         scenario(1, {"l": {"rate_mbps": 9, "delay_ms": 1}}, *flows), {}, ["gcc", "reno"], "mahimahi"
     )
     records = [FlowRecord(Counts(NOTHING, NOTHING), Counts(NOTHING, NOTHING)) for _ in flows]
-    found = _find_fault(planned, [_events(**late)], records)
-    assert found == (fault and f"{fault}: this machine is too slow or too busy")
+    message = _find_fault(planned, [_events(**late)], records)
+    assert message == (fault and f"{fault}: this machine is too slow or too busy")

@@ -263,7 +263,7 @@ def startup_probe_rtt(course: Course, version: Version) -> Checks:
     spell = course.first("PROBE_RTT")
     began = None if spell is None else float(course["time_s"][spell.begin])
     yield within(
-        "begin of PROBE_RTT", began, version.probe_rtt_interval_s, version.probe_rtt_interval_s + 0.5, "s"
+        "start of PROBE_RTT", began, version.probe_rtt_interval_s, version.probe_rtt_interval_s + 0.5, "s"
     )
     before = "" if spell is None or spell.begin == 0 else course.state_at(spell.begin - 1)
     yield equal("state before PROBE_RTT", before, "STARTUP")

@@ -20,8 +20,8 @@ ROUND_ROWS = 8
 
 def checks_of(name: str, course: Course, scheme: str) -> dict[str, Check]:
     """Return what a case expects of a scheme's version, by what is measured."""
-    found = EXPECTATIONS[name](course, VERSIONS[command.SCHEMES[scheme]])
-    return {check.what: check for check in found}
+    checks = EXPECTATIONS[name](course, VERSIONS[command.SCHEMES[scheme]])
+    return {check.what: check for check in checks}
 
 
 def run(entry: Case, scheme: str) -> Course:
