@@ -40,7 +40,7 @@ def test_an_environment_takes_every_name_that_an_evaluation_takes():
         except InputError as error:
             unlearnable[name] = str(error)
     # These suites measure paths with an application of their own.
-    assert [*unlearnable] == ["handovers", "handovers-leoem", "qoe"]
+    assert [*unlearnable] == ["fidelity-workloads", "handovers", "handovers-leoem", "qoe"]
     assert "no flow has scheme $scheme" in unlearnable["handovers"]
 
 

@@ -140,7 +140,7 @@ def test_a_check_that_raises_ends_a_run_on_any_thread(threads):
 def test_a_handler_that_returns_changes_nothing(alarm):
     looks = []
     signal.signal(signal.SIGALRM, lambda *_: looks.append(time.process_time()))
-    scenario = _scenario(CUBIC, duration_s=20)
+    scenario = _scenario(CUBIC, duration_s=400)
     [alone] = leosim.run([scenario], {})
     signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
     [watched] = leosim.run([scenario], {})

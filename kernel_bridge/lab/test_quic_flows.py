@@ -107,7 +107,10 @@ def test_two_stacks_and_linux_share_a_link():
 @needs(NGTCP2)
 @pytest.mark.parametrize("field", quic_flows.UNSUPPORTED)
 def test_what_a_stack_cannot_do_is_refused_in_one_line(field):
-    values = {"rate_mbps": 1, "ecn": True, "resume": {"cwnd_packets": 9, "rtt_ms": 9}}
+    values = {
+        **{"rate_mbps": 1, "ecn": True, "resume": {"cwnd_packets": 9, "rtt_ms": 9}},
+        "workload": {"video": {}},
+    }
     described = _scenario({"scheme": NGTCP2, field: values.get(field, [4096, 9999, 9999])})
     with pytest.raises(InputError, match=rf"^quic: --backend lab: flows.0.{field}: \w"):
         virtual_run.check(described, {})

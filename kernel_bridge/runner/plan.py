@@ -164,7 +164,7 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
 
 def check_flows(scenario: Scenario, schemes: Collection[str], where: str, backend: str) -> None:
     """Raise an InputError, which ``where`` begins, for a flow that real hosts cannot run."""
-    planned_workloads = leosim.plan_workloads(scenario.model_dump_json())
+    planned_workloads = plan_workloads(scenario)
     for index, flow in enumerate(scenario.flows):
         if flow.arrivals is not None:
             raise InputError(f"{where}: flows.{index}.arrivals: this backend supports no random arrivals")
@@ -185,6 +185,13 @@ def check_flows(scenario: Scenario, schemes: Collection[str], where: str, backen
     )
     if total > MAX_FLOWS:
         raise InputError(f"{where}: flows: {total} exceed the limit of {MAX_FLOWS}")
+
+
+def plan_workloads(scenario: Scenario) -> list[tuple[str, int] | None]:
+    """Return the specification and the number of connections of each flow's workload, or None."""
+    if all(flow.workload is None for flow in scenario.flows):
+        return [None] * len(scenario.flows)
+    return leosim.plan_workloads(scenario.model_dump_json())
 
 
 def plan_links(
@@ -296,7 +303,7 @@ def flows(scenario: Scenario, links: Sequence[PlannedLink]) -> Iterator[PlannedF
     """Yield the flows of a scenario over planned links, in order."""
     levels = {link.name: number for number, link in enumerate(links, 1)}
     end_ns = round(scenario.duration_s * NS_PER_S)
-    planned_workloads = leosim.plan_workloads(scenario.model_dump_json())
+    planned_workloads = plan_workloads(scenario)
     for index, (flow, described) in enumerate(zip(scenario.flows, planned_workloads, strict=True)):
         start_ns = round(flow.start_s * NS_PER_S)
         stop_ns = end_ns if flow.stop_s is None else min(end_ns, round(flow.stop_s * NS_PER_S))

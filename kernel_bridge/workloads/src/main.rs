@@ -61,7 +61,14 @@ impl<T, E: Into<std::io::Error>> During<T> for Result<T, E> {
     }
 }
 
+const USAGE_TEXT: &str = "usage: leo-app SESSION
+Run a video, a page load or a call over real sockets. SESSION is JSON that LeoGym writes; see `leogym evaluate --help`.";
+
 fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some("--help") {
+        println!("{USAGE_TEXT}");
+        return ExitCode::SUCCESS;
+    }
     match run() {
         Ok(report) => {
             eprintln!("{}", serde_json::json!(report));
