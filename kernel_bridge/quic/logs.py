@@ -115,20 +115,21 @@ def read_flow(
     last_packet = None
     if (receiver / PROGRESS).exists():
         received = _progress(receiver, times.origin_ns)
+        received_ns = _reached_ns(received, transfer_bytes)
     else:
         received, last_packet = _delivered(_events(_qlog(receiver), times.at_receiver_ns))
+        received_ns = None if last_packet is None else int(received.time_ns[-1])
     if transfer_bytes:
         # HTTP/3's own frames are not the application's.
         received = Counts(received.time_ns, np.minimum(received.count, transfer_bytes))
     completed_ns = None
     if (sender / PROGRESS).exists():
-        acked = _progress(sender, times.origin_ns)
-        if transfer_bytes and len(acked.count) and acked.count[-1] >= transfer_bytes:
-            completed_ns = int(acked.time_ns[np.searchsorted(acked.count, transfer_bytes)])
+        completed_ns = _reached_ns(_progress(sender, times.origin_ns), transfer_bytes)
     elif transfer_bytes and last_packet is not None:
+        completed_ns = _acked_ns(sent_events, last_packet)
+    if transfer_bytes and completed_ns is None:
         # A receiver that leaves once it has everything does not repeat a last packet that is lost.
-        acked_ns = _acked_ns(sent_events, last_packet)
-        completed_ns = int(received.time_ns[-1]) if acked_ns is None else acked_ns
+        completed_ns = received_ns
     rtt_scale = 1.0 if rtt_unit == "ms" else 1e3
     sent = _sender(sent_events, rtt_scale)
     return FlowRecord(sent, received, start_ns=times.start_ns, completed_ns=completed_ns)
@@ -164,6 +165,13 @@ def _events(file: Path, first_ns: int) -> list[Event]:
 def _progress(folder: Path, origin_ns: int) -> Counts:
     rows = np.array((folder / PROGRESS).read_text().split(), dtype=np.int64).reshape(-1, 2)
     return Counts(rows[:, 0] - origin_ns, rows[:, 1])
+
+
+def _reached_ns(counts: Counts, transfer_bytes: int) -> int | None:
+    """Return when a transfer's bytes were complete, or None."""
+    if not transfer_bytes or not len(counts.count) or counts.count[-1] < transfer_bytes:
+        return None
+    return int(counts.time_ns[np.searchsorted(counts.count, transfer_bytes)])
 
 
 def _sender(events: list[Event], rtt_scale: float) -> QuicSenderLog:

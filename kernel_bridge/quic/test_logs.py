@@ -104,6 +104,13 @@ def test_without_its_last_packet_a_transfer_is_not_complete(tmp_path):
     assert record.received.count[-1] == 1000
 
 
+def test_a_receiver_with_all_progress_has_everything_if_its_last_packet_is_lost(tmp_path):
+    for end, text in {"sender": "1150000000 900\n", "receiver": "1100000000 900\n1120000000 2500\n"}.items():
+        (tmp_path / end).mkdir()
+        (tmp_path / end / logs.PROGRESS).write_text(text)
+    assert _read(tmp_path).completed_ns == 120 * MS
+
+
 def test_progress_counts_before_stream_frames(tmp_path):
     for end, text in {"sender": "1150000000 2500\n", "receiver": "1100000000 900\n1120000000 2600\n"}.items():
         (tmp_path / end).mkdir()

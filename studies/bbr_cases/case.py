@@ -12,7 +12,7 @@ import leosim
 from leogym.common import yaml_text
 from leogym.configs.scenario import Scenario, parse
 from leogym.results.measurement import Measurement
-from studies.bbr_cases.course import PACKET_BYTES, Course
+from studies.bbr_cases.course import Course
 
 FILE = Path(__file__).parent / "cases.yaml"
 SERIES_MS = 5.0
@@ -183,6 +183,3 @@ def simulate(scenario: Scenario, traces: Mapping[str, bytes]) -> Measurement:
     parsed = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
     [log] = leosim.run([scenario.to_json()], parsed, series_ms=SERIES_MS)
     return Measurement.of(log)
-
-
-__all__ = ["PACKET_BYTES", "Case", "load", "simulate"]
