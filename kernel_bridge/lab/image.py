@@ -99,18 +99,18 @@ def cache() -> Path:
 
 
 def latest() -> Image:
-    """Return the last image built.
+    """Return the last image built by this project; other installations may have built into the same folder.
 
     Raises:
         InputError: there is no image, or this project has changed since.
     """
-    try:
-        image = _load(cache() / (cache() / "latest").read_text().strip())
-    except OSError:
-        raise InputError(f"lab: no image yet: {BUILD}") from None
-    if image.manifest.get("project_sha256") != _project(image.manifest["files"]):
-        raise InputError(f"lab: the project has changed since its image: {BUILD}")
-    return image
+    complete = [folder for folder in reversed(folders()) if (folder / "manifest.json").exists()]
+    if not complete:
+        raise InputError(f"lab: no image yet: {BUILD}")
+    for image in map(_load, complete):
+        if image.manifest.get("project_sha256") == _project(image.manifest["files"]):
+            return image
+    raise InputError(f"lab: the project has changed since its image: {BUILD}")
 
 
 def folders() -> list[Path]:

@@ -1,6 +1,7 @@
 """The image's content: archives and modules that the kernel accepts."""
 
 import gzip
+import json
 import lzma
 import shutil
 import subprocess
@@ -106,3 +107,18 @@ def test_all_images_but_those_to_keep_are_removed_and_nothing_else(monkeypatch, 
         "apt",
         "latest",
     ]
+
+
+def test_another_installations_image_does_not_replace_that_of_this_project(monkeypatch, tmp_path):
+    monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path))
+    with pytest.raises(InputError, match=r"^lab: no image yet: "):
+        image.latest()
+    for number, project in ((1, image._project([])), (2, "another")):
+        place = tmp_path / "lab" / f"{number:016x}"
+        place.mkdir(parents=True)
+        (place / "manifest.json").write_text(json.dumps({"project_sha256": project, "files": {}}))
+        (tmp_path / "lab" / "latest").write_text(f"{place.name}\n")
+    assert image.latest().kernel.parent.name == f"{1:016x}"
+    (tmp_path / "lab" / f"{1:016x}" / "manifest.json").unlink()
+    with pytest.raises(InputError, match=r"^lab: the project has changed since its image: "):
+        image.latest()
