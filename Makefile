@@ -20,7 +20,8 @@ UV_VERSION := 0.13.8
 STAMPS := $(VENV)/.stamps
 SHELL_SOURCES := $(shell find core/link kernel_bridge/shell -name '*.rs' -o -name help.txt -o -name Cargo.toml) Cargo.toml Cargo.lock
 APP_SOURCES := $(shell find core/link core/workload kernel_bridge/workloads -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-QUIC := $(shell find kernel_bridge/quic -name '*.rs' -o -name 'Cargo.*')
+QUIC := $(shell find kernel_bridge/quic -name quiche -prune -o -name '*.rs' -print -o -name 'Cargo.*' -print)
+QUICHE := $(shell find kernel_bridge/quic/quiche -name '*.rs' -o -name 'Cargo.*') kernel_bridge/quic/Cargo.toml $(wildcard kernel_bridge/quic/*.rs kernel_bridge/quic/src/*.rs)
 CORE := $(shell find core -name '*.rs' -o -name '*.toml' -o -name '*.pyi') Cargo.toml Cargo.lock
 
 # Name the virtual environment instead of activating it: callers of make need not activate it either.
@@ -32,7 +33,7 @@ export CARGO_INCREMENTAL ?= 0
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup train test test-core test-python bench papers lint report wheels clients lock browser mahimahi kernel lab
+.PHONY: setup train test test-core test-python bench papers lint report wheels clients lock browser mahimahi kernel lab quiche
 .PHONY: docs leobench fuzz clean
 .PHONY: built bytecode core-tests programs installed
 .PHONY: pytest pytest-shared pytest-real-time beside-pytest checks-of-cargo
@@ -176,6 +177,15 @@ $(BIN)/leo-quinn $(BIN)/leo-s2n &: $(QUIC) | $(STAMPS)/core
 	CARGO_TARGET_DIR=target/quic scripts/static.sh cargo build --quiet --release --locked --manifest-path kernel_bridge/quic/Cargo.toml
 	install -t $(BIN) "$$(CARGO_TARGET_DIR=target/quic scripts/static.sh --output)"/{leo-quinn,leo-s2n}
 
+# The QUIC stack quiche for flows of the lab. It compiles BoringSSL for minutes, so no other target builds it.
+quiche: $(BIN)/leo-quiche
+BUILD_QUICHE := CARGO_TARGET_DIR=target/quiche scripts/static.sh cargo
+
+$(BIN)/leo-quiche: $(QUICHE) | $(STAMPS)/core
+	@scripts/quiche.sh
+	$(BUILD_QUICHE) build --quiet --release --locked --manifest-path kernel_bridge/quic/quiche/Cargo.toml
+	install -t $(BIN) "$$(CARGO_TARGET_DIR=target/quiche scripts/static.sh --output)/leo-quiche"
+
 # MINUTES for each parser; coverage-guided where atheris has a wheel for this Python, otherwise with hypothesis.
 fuzz: setup
 	$(UV) pip install --quiet 'atheris>=3,<4' || echo 'fuzz: atheris is not available here; using hypothesis' >&2
@@ -198,7 +208,9 @@ lint-rust: $(STAMPS)/packages
 	if [ -x $(BIN)/leo-bridge ]; then \
 	    cargo clippy --quiet --locked -p leo-bridge --features ebpf --all-targets -- -D warnings; fi; \
 	if [ -x $(BIN)/leo-quinn ]; then \
-	    CARGO_TARGET_DIR=target/quic cargo clippy --quiet --locked --manifest-path kernel_bridge/quic/Cargo.toml -- -D warnings; fi
+	    CARGO_TARGET_DIR=target/quic cargo clippy --quiet --locked --manifest-path kernel_bridge/quic/Cargo.toml -- -D warnings; fi; \
+	if [ -x $(BIN)/leo-quiche ]; then \
+	    $(BUILD_QUICHE) clippy --quiet --release --locked --manifest-path kernel_bridge/quic/quiche/Cargo.toml -- -D warnings; fi
 
 lint-types: setup
 	$(BIN)/pyright

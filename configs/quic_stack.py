@@ -44,6 +44,8 @@ class QuicStack(Strict):
     """The signal that ends both programs; they must then complete their logs."""
     rtt_unit: Literal["ms", "s"] = "ms"
     """The unit of RTTs in the sender's qlog; qlog's definition has ms."""
+    pacing_unit: Literal["bit/s", "B/s"] = "bit/s"
+    """The unit of pacing rates in the sender's qlog; qlog's definition has bit/s."""
     version: Command
     """A command that prints the stack's version."""
     install: str

@@ -241,6 +241,7 @@ class QuicFlows:
                     ),
                     self._plan.flows[index].transfer_bytes,
                     scheme.stack.rtt_unit,
+                    scheme.stack.pacing_unit,
                 )
             except RuntimeError as error:
                 raise RuntimeError(f"{where}: {error}") from None

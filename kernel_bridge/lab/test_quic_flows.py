@@ -11,7 +11,9 @@ from leogym.kernel_bridge.quic import stacks
 LACK = links.missing() or links.LeoInGuest().missing()
 pytestmark = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 QUEUE = {"kind": "droptail", "bdp": 1.0}
-NGTCP2, QUINN, S2N, AIOQUIC = (f"quic:{stack}-cubic" for stack in ("ngtcp2", "quinn", "s2n", "aioquic"))
+NGTCP2, QUINN, S2N, AIOQUIC, QUICHE = (
+    f"quic:{stack}-cubic" for stack in ("ngtcp2", "quinn", "s2n", "aioquic", "quiche")
+)
 
 
 def needs(name):
@@ -61,7 +63,11 @@ def test_ngtcp2_fills_a_clean_link_and_the_same_seed_gives_the_same_bytes():
 
 
 @pytest.mark.parametrize(
-    "scheme", [pytest.param(scheme, marks=needs(scheme)) for scheme in (QUINN, S2N, "quic:s2n-bbr", AIOQUIC)]
+    "scheme",
+    [
+        pytest.param(scheme, marks=needs(scheme))
+        for scheme in (QUINN, S2N, "quic:s2n-bbr", AIOQUIC, QUICHE, "quic:quiche-bbr2")
+    ],
 )
 def test_a_download_agrees_with_the_links_log_and_the_same_seed_gives_the_same_bytes(scheme):
     described = _scenario({"scheme": scheme, "transfer_bytes": 300_000}, duration_s=2)

@@ -97,7 +97,12 @@ class Times:
 
 
 def read_flow(
-    sender: Path, receiver: Path, times: Times, transfer_bytes: int, rtt_unit: Literal["ms", "s"]
+    sender: Path,
+    receiver: Path,
+    times: Times,
+    transfer_bytes: int,
+    rtt_unit: Literal["ms", "s"],
+    pacing_unit: Literal["bit/s", "B/s"],
 ) -> FlowRecord:
     """Return the record of a flow.
 
@@ -107,6 +112,7 @@ def read_flow(
         times: of its first packets.
         transfer_bytes: size of its transfer, or 0.
         rtt_unit: the unit of RTTs in the sender's qlog.
+        pacing_unit: the unit of its pacing rates.
 
     Raises:
         RuntimeError: an end left no logs.
@@ -130,8 +136,7 @@ def read_flow(
     if transfer_bytes and completed_ns is None:
         # A receiver that leaves once it has everything does not repeat a last packet that is lost.
         completed_ns = received_ns
-    rtt_scale = 1.0 if rtt_unit == "ms" else 1e3
-    sent = _sender(sent_events, rtt_scale)
+    sent = _sender(sent_events, 1.0 if rtt_unit == "ms" else 1e3, 1.0 if pacing_unit == "bit/s" else 8.0)
     return FlowRecord(sent, received, start_ns=times.start_ns, completed_ns=completed_ns)
 
 
@@ -153,7 +158,9 @@ def _events(file: Path, first_ns: int) -> list[Event]:
             except ValueError:
                 break  # the program was killed
             if "name" in event:
-                name, at_ns = event["name"].rpartition(":")[2], round(event["time"] * NS_PER_MS)
+                # Drafts of qlog name the metrics in two ways.
+                name = event["name"].rpartition(":")[2].removeprefix("recovery_")
+                at_ns = round(event["time"] * NS_PER_MS)
                 events.append((at_ns, name, event["data"]))
                 if shift_ns is None and name == "packet_received":
                     shift_ns = first_ns - at_ns
@@ -174,10 +181,10 @@ def _reached_ns(counts: Counts, transfer_bytes: int) -> int | None:
     return int(counts.time_ns[np.searchsorted(counts.count, transfer_bytes)])
 
 
-def _sender(events: list[Event], rtt_scale: float) -> QuicSenderLog:
+def _sender(events: list[Event], rtt_scale: float, pacing_scale: float) -> QuicSenderLog:
     """Return the log of a sender, which writes its metrics, or those that change, after each packet.
 
-    ``rtt_scale`` converts its RTTs to ms.
+    ``rtt_scale`` converts its RTTs to ms, ``pacing_scale`` its pacing rates to bit/s.
     """
     metrics: dict[str, float] = dict.fromkeys(_METRICS, 0) | {"pacing_rate": np.nan}
     acks = sent = lost = ptos = sent_bytes = largest_bytes = 0
@@ -200,6 +207,8 @@ def _sender(events: list[Event], rtt_scale: float) -> QuicSenderLog:
             before = metrics["pto_count"]
             metrics |= {key: data[key] for key in _METRICS if key in data}
             ptos += max(0, round(metrics["pto_count"] - before))
+            # quiche counts lost packets here.
+            lost += data.get("cf_lost_packets", {"delta": 0})["delta"]
             # Before the first packet, the RTT is a guess.
             acks += has_acks and sent > 0 and "latest_rtt" in data
             has_acks = False
@@ -220,7 +229,7 @@ def _sender(events: list[Event], rtt_scale: float) -> QuicSenderLog:
         in_flight,
         sent_total,
         lost_total,
-        pacing,
+        pacing * pacing_scale,
         ptos,
         largest_bytes,
         sent_bytes / sent,

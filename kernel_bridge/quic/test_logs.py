@@ -64,10 +64,12 @@ def _folder(place, events, name="a.qlog", end=""):
     return place
 
 
-def _read(tmp_path, sent=SENT, received=RECEIVED, transfer_bytes=2500, rtt_unit="ms", **more):
+def _read(
+    tmp_path, sent=SENT, received=RECEIVED, transfer_bytes=2500, rtt_unit="ms", pacing_unit="bit/s", **more
+):
     sender = _folder(tmp_path / "sender", sent, **more)
     receiver = _folder(tmp_path / "receiver", received)
-    return logs.read_flow(sender, receiver, TIMES, transfer_bytes, rtt_unit)
+    return logs.read_flow(sender, receiver, TIMES, transfer_bytes, rtt_unit, pacing_unit)
 
 
 def test_a_flow_with_a_loss_has_its_packets_bytes_and_times(tmp_path):
@@ -123,6 +125,20 @@ def test_progress_counts_before_stream_frames(tmp_path):
 
 def test_rtts_may_be_in_seconds(tmp_path):
     assert _read(tmp_path, rtt_unit="s").sent.rtt_ms()[-1] == 42_000
+
+
+def test_quiches_metrics_have_its_pacing_rate_and_lost_packets(tmp_path):
+    name = "quic:recovery_metrics_updated"
+    events = [
+        *SENT[:6],
+        _event(141, name, latest_rtt=41, cf_lost_packets={"total": 2, "delta": 2}, pacing_rate=1_000_000),
+        _packet(183, "received", 3, _ack([3, 4], [1])),
+        _event(183, name, latest_rtt=42, cf_lost_packets={"total": 3, "delta": 1}),
+    ]
+    sent = _read(tmp_path, events, pacing_unit="B/s").sent
+    np.testing.assert_array_equal(sent.packets()[2], [0, 2, 3])
+    np.testing.assert_array_equal(sent.pacing_mbps(), [np.nan, 8, 8])
+    np.testing.assert_array_equal(sent.acks(), [0, 1, 1])
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,10 @@ pub const PROTOCOL: &[u8] = b"leo-quic";
 /// The bytes that a sender gives to its stack at a time.
 pub const CHUNK_BYTES: usize = 1 << 16;
 
+/// Why an end of a flow fails.
+pub type Failure = Box<dyn Error + Send + Sync>;
 /// How an end of a flow ends.
-pub type Outcome = Result<(), Box<dyn Error + Send + Sync>>;
+pub type Outcome = Result<(), Failure>;
 
 /// Returns the sizes of the chunks that make up `bytes`.
 pub fn chunks(bytes: u64) -> impl Iterator<Item = usize> {

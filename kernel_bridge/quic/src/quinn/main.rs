@@ -9,7 +9,7 @@ use leo_quic::arguments::Program;
 const PROGRAM: Program = Program {
     name: "leo-quinn",
     stack: "quinn",
-    version: env!("QUINN"),
+    version: concat!(env!("QUINN"), " (quinn-proto ", env!("QUINN_PROTO"), ")"),
     schemes: &["cubic", "newreno", "bbr"],
 };
 

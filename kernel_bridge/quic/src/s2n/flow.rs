@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use leo_quic::arguments::{Arguments, End};
 use leo_quic::logs::{Progress, SharedFile};
-use leo_quic::{CHUNK_BYTES, Outcome, PROTOCOL, chunks, until_terminated};
+use leo_quic::{CHUNK_BYTES, Failure, Outcome, PROTOCOL, chunks, until_terminated};
 use s2n_quic::client::Connect;
 use s2n_quic::provider::congestion_controller::{self, Bbr, Cubic};
 use s2n_quic::provider::limits::Limits;
@@ -56,7 +56,7 @@ async fn run_with(arguments: &Arguments, scheme: impl congestion_controller::End
     }
 }
 
-fn limits() -> Result<Limits, Box<dyn std::error::Error + Send + Sync>> {
+fn limits() -> Result<Limits, Failure> {
     let window = u64::from(WINDOW_BYTES);
     Ok(Limits::new()
         .with_data_window(window)?
