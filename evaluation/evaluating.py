@@ -40,7 +40,7 @@ def evaluate(options: argparse.Namespace, study: Study | None = None) -> int:
     if not options.ray:
         require_at_a_time(options.jobs, "--jobs", RUN_BYTES)
     chosen = load_suites(options.suites, options)
-    if study and not options.spot:
+    if study and not (options.quick or options.spot):
         chosen = study.with_schemes(chosen)
     contestants = parse(options.schemes, engine.schemes()) if options.schemes else of_suites(chosen)
     results_cache = cache.opened(options.cache)

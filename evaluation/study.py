@@ -24,7 +24,7 @@ class Study:
     suites: Callable[[], list[str]]
     """The suites that run if the user names none."""
     with_schemes: Callable[[Sequence[Suite]], list[Suite]]
-    """Return the suites with the schemes that the study adds to them."""
+    """Return the suites with the schemes that the study adds in runs without ``--quick`` and ``--spot``."""
     reads_series: Callable[[Run], bool]
     """Return whether the study reads a run's time series, which ``--series first`` then also keeps."""
     make_section: MakeSection

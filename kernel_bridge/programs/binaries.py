@@ -139,10 +139,8 @@ class Binaries:
         settings = Path(place).parent.parent / "pyvenv.cfg"
         if settings.exists():
             self.files[str(settings)] = settings
-        for folder in sorted(set(map(Path, folders))):
-            for path in sorted(folder.rglob("*")):
-                if path.is_file() and _is_used(path.relative_to(folder), tag):
-                    self.files[str(path)] = path
+        for folder in sorted(set(folders)):
+            self.files |= {str(path): path for path in _used_in_python(folder, tag)}
         for path in [path for path in self.files.values() if path.suffix == ".so"]:
             if "lib-dynload" in path.parts:
                 self._add_libraries(path, path.read_bytes()[:64], name)
@@ -182,10 +180,23 @@ def _on_path(word: str, name: str) -> tuple[Path, str]:
     return Path(program), str(Path(program).absolute())
 
 
-def _is_used(path: Path, tag: str) -> bool:
-    if any(part in _UNUSED_IN_PYTHON or part.startswith(("config-", "_tkinter.")) for part in path.parts):
-        return False
-    return path.suffix != ".pyc" or path.name.endswith(f".{tag}.pyc")
+def _used_in_python(library: str, tag: str) -> list[Path]:
+    """Return the files of a standard library that a program may use, without entering unused folders."""
+
+    def is_used(name: str) -> bool:
+        return name not in _UNUSED_IN_PYTHON and not name.startswith(("config-", "_tkinter."))
+
+    used = []
+    for folder, folders, names in os.walk(library):
+        folders[:] = filter(is_used, folders)
+        compiled_for_others = [
+            name for name in names if name.endswith(".pyc") and not name.endswith(f".{tag}.pyc")
+        ]
+        for name in filter(is_used, set(names).difference(compiled_for_others)):
+            path = Path(folder, name)
+            if path.is_file():
+                used.append(path)
+    return sorted(used)
 
 
 def _read_segments(program: Path) -> tuple[str | None, bool]:

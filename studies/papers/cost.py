@@ -1,7 +1,7 @@
 """``leogym papers cost``: estimate suites' CPU time from one quick repeat of each."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import leosim
 import polars as pl
@@ -15,8 +15,11 @@ from leogym.evaluation.runs.schemes import of_suites
 from studies.papers import suites
 
 
-def of_suite(suite: Suite) -> pl.DataFrame:
-    """Return the simulator's CPU seconds per scheme, quick and (extrapolated by duration) full."""
+def of_suite(suite: Suite, full_only: Collection[str] = ()) -> pl.DataFrame:
+    """Return the simulator's CPU seconds per scheme, quick and (extrapolated by duration) full.
+
+    Schemes in ``full_only`` do not run with ``--quick``.
+    """
     quick = suite.as_quick()
     contestants, traces = of_suites([quick]), inputs.load_traces([quick])
     runs = plan.expand(
@@ -40,7 +43,8 @@ def of_suite(suite: Suite) -> pl.DataFrame:
             sent = sum(flow.get("sent_packets", 0) for flow in part.flows)
         took_s = time.process_time() - begun_s
         longer = last[run.scenario.name] / run.scenario.duration_s
-        quick_s, full_s = took_s * quick.repeats, took_s * longer * suite.repeats
+        quick_s = 0.0 if run.scheme in full_only else took_s * quick.repeats
+        full_s = took_s * longer * suite.repeats
         rows.append((suite.name, run.scheme, quick_s, full_s, sent, took_s))
     table = pl.DataFrame(rows, ["suite", "scheme", "quick_s", "full_s", "packets", "took_s"], orient="row")
     return table.group_by("suite", "scheme", maintain_order=True).sum()
@@ -63,8 +67,9 @@ def run(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("suites", nargs="*", metavar="SUITE", help="default: all suites of papers' claims")
     suite_names = parser.parse_args(arguments).suites or suites.of_claims()
-    chosen = suites.with_common_schemes([names.as_suite(name) for name in suite_names])
-    table = pl.concat([of_suite(suite) for suite in chosen])
+    own = [names.as_suite(name) for name in suite_names]
+    pairs = zip(own, suites.with_common_schemes(own), strict=True)
+    table = pl.concat([of_suite(suite, set(suite.schemes) - set(quick.schemes)) for quick, suite in pairs])
     print_table(table, "suite")
     print()
     print_table(table, "scheme")

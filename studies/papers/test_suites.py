@@ -11,6 +11,7 @@ from leogym.evaluation.runs import plan
 from leogym.evaluation.runs.plan import Trace
 from leogym.evaluation.runs.schemes import Contestants
 from studies.papers import __main__ as command
+from studies.papers import paper
 from studies.papers import suites as papers
 
 STUDIES = Path(__file__).resolve().parents[1]
@@ -52,6 +53,27 @@ def test_a_papers_suite_runs_the_twelve_and_its_papers_own(monkeypatch):
         version="test",
     )
     assert {run.scheme for run in runs} == set(chosen[0].schemes)
+
+
+def test_claims_compare_their_suites_own_schemes_which_a_quick_run_is_limited_to(tmp_path, monkeypatch):
+    for name in paper.shipped():
+        for claim in paper.load(name).judged:
+            for part in claim.parts:
+                compared = {part.scheme} if part.scheme else set(claim.under_test)
+                if (suite := part.suite or claim.suite) in suites.shipped():
+                    assert compared & set(papers.TWELVE) <= set(suites.load(suite).schemes), claim.id
+    schemes = []
+
+    def stop(chosen, *_):
+        schemes.append(chosen[0].schemes)
+        raise InputError("stop")
+
+    monkeypatch.setattr(evaluating, "planned", stop)
+    for shorter in ([], ["--quick"]):
+        with pytest.raises(InputError, match="stop"):
+            command.run(["geo-download", *shorter, "--out", str(tmp_path / "out")])
+    own = suites.load("geo-download").schemes
+    assert schemes == [[*papers.TWELVE, *own[1:]], own]
 
 
 def test_papers_write_the_series_of_first_repeats_only(tmp_path, monkeypatch):
