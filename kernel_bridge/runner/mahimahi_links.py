@@ -9,13 +9,21 @@ from pathlib import Path
 
 import leosim
 import numpy as np
+from numpy.typing import NDArray
 
 from leogym.common.errors import InputError
 from leogym.common.units import NS_PER_MS, NS_PER_S
 from leogym.kernel_bridge.mahimahi import Delay, Link, LinkLog, Loss, Queue, read_log
 from leogym.kernel_bridge.mahimahi import command as mahimahi
 from leogym.kernel_bridge.mahimahi.shell import Shell
-from leogym.kernel_bridge.runner.leo_links import UNLIMITED, LeoLinks, header_of, leo, report_of
+from leogym.kernel_bridge.runner.leo_links import (
+    UNLIMITED,
+    LeoLinks,
+    header_of,
+    leo,
+    link_events,
+    report_of,
+)
 from leogym.kernel_bridge.runner.leo_links import late as late_leo
 from leogym.kernel_bridge.runner.link_shells import Folders, Integers, LinkEvents, LinkShells, Origin
 from leogym.kernel_bridge.runner.plan import LEAD_NS, Limit, Plan, PlannedLink
@@ -24,9 +32,12 @@ from leogym.traces.capacity.columns import OneWay
 from leogym.traces.formats import mahimahi as files
 from leogym.traces.formats.series import Series
 
+Floats = NDArray[np.float64]
+
 LATE_MS = 10
 """A link is invalid if it handles more than 1 % of its opportunities later than this."""
 _KERNEL_HINT = " (--backend kernel can)"
+_FULL_BYTES = 1500
 _TAIL_S = 1
 _ACK_SHARE = 0.04
 """Bytes of ACKs (56) over bytes of data (1,504), if every packet is acknowledged."""
@@ -103,13 +114,19 @@ class MahimahiLinks:
         # In whole milliseconds of the system clock.
         shift_ns = int(initial[0].split(": ")[1]) * NS_PER_MS - origin.epoch_ns
         drop_ms, dropped = drops(link_log)
-        steady = late(link_log, -shift_ns / NS_PER_MS, (duration_ns - shift_ns) / NS_PER_MS)
+        during_ms = -shift_ns / NS_PER_MS, (duration_ns - shift_ns) / NS_PER_MS
         # Exact up to clock resolution and the time between reading the two clocks.
         lead_ns = delay_lead_ns = -round((shift_ns + link_log.base_ms * NS_PER_MS) / NS_PER_MS) * NS_PER_MS
-        why = None
+        why = steady = None
+        left_ms = None
         if len(shells.logs) > 1:
             delay_lead_ns = origin.monotonic_ns - header_of(shells.logs[1])["began_monotonic_ns"]
             why = late_leo(report_of(shells.logs[1]))
+            left_ms = left(link_log, shells.logs[1], delay_lead_ns + shift_ns)
+        if left_ms is None:
+            steady = late(link_log, *during_ms)
+        else:
+            why = why or late(link_log, *during_ms, left_ms)
         departure_ns = link_log.departure_ms * NS_PER_MS + shift_ns
         ahead_ns = delay_lead_ns - origin.lead_ns if link.schedule.varies else 0
         delivery_ns = departure_ns + link.schedule.delay_at(departure_ns + ahead_ns)
@@ -158,17 +175,35 @@ def drops(log: LinkLog) -> tuple[Integers, Integers]:
     return np.flatnonzero(missing > 0) + first, missing[missing > 0]
 
 
-def late(log: LinkLog, begin_ms: float, end_ms: float) -> str | None:
+def left(log: LinkLog, onward: Path, lead_ns: int) -> Floats | None:
+    """Return when each full packet of a log's departures left mm-link, in ms since its start.
+
+    ``onward`` is the log of the mm-leo that the packets reach next, whose time 0 is ``lead_ns`` before
+    mm-link's. None if packets were lost between the two.
+    """
+    arrived = link_events(onward, "u").filter(kind="+", count=_FULL_BYTES)
+    if len(arrived) != int((log.departure_bytes == _FULL_BYTES).sum()):
+        return None
+    return (arrived["at_ns"].to_numpy() - lead_ns) / NS_PER_MS
+
+
+def late(log: LinkLog, begin_ms: float, end_ms: float, left_ms: Floats | None = None) -> str | None:
     """Return why a link was late in a window, or None.
 
-    mm-link logs an opportunity when the next packet arrives. Ignore opportunities without a departure: their
-    lateness may only reflect an idle link.
+    With ``left_ms``, when full packets left (`left`), lateness is measured. Otherwise only a bound is known:
+    mm-link logs an opportunity with its due time, so it came before the next arrival. The bound ignores
+    opportunities without a departure, because the link may be idle. It is too high where a sender pauses.
     """
-    used = np.isin(log.opportunity_ms, log.departure_ms)
-    during = used & (log.opportunity_ms >= begin_ms) & (log.opportunity_ms < end_ms)
+    if left_ms is None:
+        used = np.isin(log.opportunity_ms, log.departure_ms)
+        due_ms, lateness_ms = log.opportunity_ms[used], (log.handled_ms - log.opportunity_ms)[used]
+    else:
+        due_ms = log.departure_ms[log.departure_bytes == _FULL_BYTES]
+        lateness_ms = left_ms - due_ms
+    during = (due_ms >= begin_ms) & (due_ms < end_ms)
     if not during.any():
         return None
-    p99_ms = float(np.percentile((log.handled_ms - log.opportunity_ms)[during], 99))
+    p99_ms = float(np.percentile(lateness_ms[during], 99))
     if p99_ms <= LATE_MS:
         return None
     return f"mm-link handled 1 % of the opportunities {p99_ms:.0f} ms late or more (limit: {LATE_MS} ms)"

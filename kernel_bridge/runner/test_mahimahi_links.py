@@ -8,7 +8,7 @@ from leogym.common.errors import InputError
 from leogym.kernel_bridge.mahimahi.link_log import parse_log
 from leogym.kernel_bridge.runner import mahimahi_links
 from leogym.kernel_bridge.runner.link_shells import Folders
-from leogym.kernel_bridge.runner.mahimahi_links import MahimahiLinks, drops, late, opportunities
+from leogym.kernel_bridge.runner.mahimahi_links import MahimahiLinks, drops, late, left, opportunities
 from leogym.kernel_bridge.runner.plan import LEAD_NS, plan
 from leogym.traces.formats.mahimahi import opportunities_ms
 from tests.support.scenarios import one_link, path_trace
@@ -72,6 +72,25 @@ def test_a_shell_that_sleeps_through_its_opportunities_is_late_and_an_idle_one_i
     assert late(_log(busy), 0, 1000) is None
     assert late(_log(busy + idle), 0, 1000) is None
     assert re.search(r"1 % of the opportunities 3\d ms late", late(_log(busy + slept), 0, 1000) or "")
+
+
+def test_the_next_shells_arrivals_tell_a_late_shell_from_a_sender_that_pauses(tmp_path):
+    # mm-link serves a burst of 200 packets while its sender pauses for 200 ms.
+    pause = "".join(f"{ms} # 1504\n{ms} - 1504 0\n" for ms in range(1, 201)) + "201 + 1504\n"
+    log = _log("1 + 1504\n" + pause)
+    assert re.search(r"1 % of the opportunities 1\d\d ms late", late(log, 0, 1000) or "")
+    # mm-leo began 50 ms before mm-link.
+    onward = tmp_path / "leo.log"
+    for slept_ms in (0, 40):
+        at_ms = [50.5 + max(ms, slept_ms if ms <= 40 else 0) for ms in range(1, 201)]
+        onward.write_text("# {}\n40.0 u + 60\n" + "".join(f"{ms} u + 1500\n" for ms in at_ms))
+        left_ms = left(log, onward, 50_000_000)
+        assert left_ms is not None
+        assert left_ms[[0, -1]].tolist() == [max(1, slept_ms) + 0.5, 200.5]
+        message = late(log, 0, 1000, left_ms)
+        assert (message is None) == (slept_ms == 0), message
+    onward.write_text("# {}\n51.0 u + 1500\n")
+    assert left(log, onward, 50_000_000) is None, "a shell between them has lost packets"
 
 
 @pytest.mark.parametrize(

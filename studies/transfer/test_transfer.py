@@ -1,8 +1,11 @@
+import numpy as np
 import polars as pl
 import pytest
 
 from leogym.common.errors import InputError
+from leogym.traces.formats import series
 from studies.transfer.__main__ import distances, table
+from studies.transfer.whole_ms import SERVED_NS, in_whole_ms
 
 
 def evaluation(folder, goodputs, rtts):
@@ -28,3 +31,15 @@ def test_a_folder_without_the_simulator_is_refused(tmp_path):
     evaluation(tmp_path / "lab", [1.0], [1.0])
     with pytest.raises(InputError, match="has no evaluations in simulator/"):
         distances(tmp_path)
+
+
+def test_a_link_in_whole_ms_serves_4_or_5_packets_a_ms_at_50_mbps_and_nothing_between():
+    path = series.constant(np.array([0, 500_000_000]), 10**9, np.array([30_000_000, 31_000_000]), 100.0)
+    link = in_whole_ms(path, 50.0, 0.9)
+    served, idle = link.up.bps[::2], link.up.bps[1::2]
+    packets = served * SERVED_NS / 1e9 / 12_000
+    assert set(packets) == {4.0, 5.0}
+    assert packets.sum() == 50e6 * 0.9 / 12_000
+    assert not idle.any()
+    assert link.time_ns[:4].tolist() == [0, SERVED_NS, 1_000_000, 1_000_000 + SERVED_NS]
+    assert link.up.delay_ns[[0, 999, 1000]].tolist() == [30_000_000, 30_000_000, 31_000_000]

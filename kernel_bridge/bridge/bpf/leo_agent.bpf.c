@@ -2,6 +2,7 @@
 /* A congestion control that obeys the daemon, and runs the kernel's Cubic when the daemon is silent.
  *
  * A command takes effect at the connection's next step: an ACK, a timeout, a write by the application, a pacing timer.
+ * Without leo_min_tso_segs (check.rs), it waits for an ACK or a timeout.
  * A flow runs Cubic when no command has come for max(patience, 2 sRTT), and from the start if nobody gives commands.
  * The next command takes it back.
  *

@@ -6,6 +6,9 @@ use std::fs;
 /// The oldest kernel that the programs are tested on.
 const OLDEST: (u32, u32) = (6, 1);
 
+/// The first kernel measured that sends bursts with a program's `min_tso_segs`.
+const BURSTS_FROM: (u32, u32) = (6, 18);
+
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// A requirement of the bridge.
@@ -53,9 +56,25 @@ fn loader(built_in: bool) -> Need {
 }
 
 fn kernel(release: &str) -> Need {
+    need("Linux 6.1 or later", version(release) >= OLDEST, || format!("this is {}", release.trim()))
+}
+
+/// Return the first two numbers of a kernel's release.
+fn version(release: &str) -> (u32, u32) {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
-    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    need("Linux 6.1 or later", version >= OLDEST, || format!("this is {}", release.trim()))
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+/// Return whether the kernel takes the result of a program's `min_tso_segs`.
+///
+/// About once a second, Linux 6.18 does not run the program and takes another number: it sends 46 to 90 packets at
+/// once, even if the program is only `return 2` (studies/transfer).
+pub fn heeds_min_tso_segs() -> bool {
+    heeds_min_tso_segs_in(&fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default())
+}
+
+fn heeds_min_tso_segs_in(release: &str) -> bool {
+    version(release) < BURSTS_FROM
 }
 
 /// Return whether the kernel can remove a scheme with its process, through a link (`BPF_F_LINK`, since 6.4).
@@ -127,6 +146,15 @@ fn capabilities(status: &str) -> Need {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn from_6_18_on_the_program_does_not_set_the_smallest_burst() {
+        for (release, heeds) in
+            [("6.1.0-37-amd64", true), ("6.12.43\n", true), ("6.18.44-fc\n", false), ("7.1.0", false)]
+        {
+            assert_eq!(heeds_min_tso_segs_in(release), heeds, "{release}");
+        }
+    }
 
     #[test]
     fn kernels_before_6_1_are_too_old() {

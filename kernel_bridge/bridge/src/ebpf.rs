@@ -14,8 +14,8 @@ use libbpf_rs::{
 use nix::sys::mman::{MapFlags as MmapFlags, ProtFlags, mmap, munmap};
 
 use crate::ack_record::AckRecord;
-use crate::libbpf_log;
 use crate::slot::{Command, Flow, SLOTS, Slots};
+use crate::{check, libbpf_log};
 
 /// Longest name of a congestion control: the kernel has 16 bytes, the last one 0.
 pub const MAX_NAME: usize = 15;
@@ -28,6 +28,9 @@ const NAME_OFFSET: usize = 9 * POINTER;
 
 /// Offset of `cwnd_event` in that structure; `cwnd_event_tx_start` follows.
 const CWND_EVENT_OFFSET: usize = 3 * POINTER;
+
+/// Offset of `min_tso_segs` in that structure.
+const MIN_TSO_SEGS_OFFSET: usize = 6 * POINTER;
 
 /// The program's variable for the scheme, and so the name of its map, by which `clean` finds leftovers.
 pub const SCHEME_MAP: &str = "leo_scheme";
@@ -55,7 +58,7 @@ pub enum Program {
 pub struct Settings {
     /// The program records every ACK.
     pub tells_acks: bool,
-    /// Packets are paced one by one, as senders in user space do.
+    /// Packets are paced one by one, as senders in user space do, if the kernel heeds the program's `min_tso_segs`.
     pub by_one: bool,
     /// Cubic always moves the window; a command sets the value from which it continues.
     pub over_cubic: bool,
@@ -236,6 +239,9 @@ fn prepare(open: &mut OpenObject, name: &str, settings: &Settings, tie: Tie) -> 
             value[NAME_OFFSET..NAME_OFFSET + MAX_NAME + 1].fill(0);
             value[NAME_OFFSET..NAME_OFFSET + name.len()].copy_from_slice(name.as_bytes());
             value[misfit..misfit + POINTER].fill(0);
+            if !check::heeds_min_tso_segs() {
+                value[MIN_TSO_SEGS_OFFSET..MIN_TSO_SEGS_OFFSET + POINTER].fill(0);
+            }
         }
     }
     Ok(())

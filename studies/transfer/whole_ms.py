@@ -1,0 +1,112 @@
+"""``python -m studies.transfer.whole_ms``: the suite on mahimahi's links, which serve packets in whole ms.
+
+It writes a path trace for each run of the suite `transfer`, and a suite over them. The traces serve packets
+only at mm-link's opportunities. So the simulator runs on mm-link's link without its machine.
+"""
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import leosim
+import numpy as np
+import yaml
+
+from leogym.common.command_line import OneLineParser
+from leogym.common.errors import reports_input_errors
+from leogym.common.units import NS_PER_MS, NS_PER_S
+from leogym.configs import suite as suites
+from leogym.configs.scenario import Scenario
+from leogym.evaluation.runs.plan import draw_offset_s, seed_of
+from leogym.traces.formats import mahimahi, series
+from leogym.traces.formats.series import Series
+from leogym.traces.path import cache
+
+SUITE = suites.FOLDER / "transfer.yaml"
+SERVED_NS = 20_000
+"""The packets of a millisecond leave within this time at its beginning."""
+
+
+def in_whole_ms(path: Series, rate_mbps: float, duration_s: float) -> Series:
+    """Return the first ``duration_s`` of a path over a link that serves packets as mm-link does.
+
+    An opportunity comes at the first whole millisecond at which the capacity so far suffices for its packet
+    (`opportunities_ms`). It is lost if no packet waits.
+    """
+    period_ns = round(duration_s * NS_PER_S)
+    whole_ms = period_ns // NS_PER_MS
+    constant = series.constant(np.zeros(1, dtype=np.int64), period_ns, np.ones(1, dtype=np.int64), rate_mbps)
+    due_ms = np.concatenate(list(mahimahi.opportunities_ms(constant, "uplink")))
+    # The packets due at the period's end are those of time 0.
+    packets = np.bincount(due_ms % whole_ms, minlength=whole_ms)
+    start_ns = np.arange(whole_ms, dtype=np.int64) * NS_PER_MS
+    time_ns = np.stack((start_ns, start_ns + SERVED_NS), axis=1).ravel()
+    bps = packets * mahimahi.PACKET_BITS * NS_PER_S // SERVED_NS
+    source = np.searchsorted(path.time_ns, time_ns, side="right") - 1
+    up, down = path.up.at(source), path.down.at(source)
+    return Series(
+        period_ns,
+        time_ns,
+        replace(up, bps=np.stack((bps, np.zeros_like(bps)), axis=1).ravel()),
+        down,
+        path.path_id[source],
+        [path.event[row] for row in source],
+    )
+
+
+def write_run(
+    scenario: Scenario, name: str, rate_mbps: float, folder: Path, file_name: str
+) -> dict[str, Any]:
+    """Write a run's path trace, from the run's offset on; return what the suite has for the run."""
+    trace = cache.load(name)
+    seed = seed_of(1, "transfer", scenario.name, 0)
+    offset_s = draw_offset_s(seed, trace.period_ns / NS_PER_S)
+    links = {key: link.model_copy(update={"offset_s": offset_s}) for key, link in scenario.links.items()}
+    varied = scenario.model_copy(update={"links": links})
+    (planned,) = leosim.plan_links(varied.model_dump_json(), {name: trace})
+    path = series.from_trace(trace)
+    row = int(np.searchsorted(path.time_ns, round(offset_s * NS_PER_S), side="right")) - 1
+    rotated = path.rotated(int(path.time_ns[row]))
+    quantised = in_whole_ms(rotated, rate_mbps, scenario.duration_s + 1)
+    series.write(quantised, {"name": name}, folder / file_name)
+    return {
+        "name": scenario.name,
+        "trace": f"./{file_name}",
+        "packets": int(planned.limit_packets or 0),
+        "seed": seed,
+    }
+
+
+@reports_input_errors
+def main(words: Sequence[str] | None = None) -> int:
+    """Write the traces and the suite into a folder."""
+    parser = OneLineParser(prog="python -m studies.transfer.whole_ms", description=__doc__)
+    parser.add_argument("folder", type=Path, help="for the path traces and transfer.yaml")
+    arguments: Namespace = parser.parse_args(words)
+    folder: Path = arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    template = yaml.safe_load(SUITE.read_text())
+    template["spread"] = [
+        write_run(
+            case.scenario, str(case.values["path"]), float(case.values["rate_mbps"]), folder, f"{index}.csv"
+        )
+        for index, case in enumerate(suites.load("transfer").cases("cubic"))
+    ]
+    del template["grid"]
+    template["first_as_written"] = True
+    template["scenario"] |= {"name": "$name", "seed": "$seed"}
+    template["scenario"]["links"]["path"] = {
+        "trace": "$trace",
+        "queue": {"kind": "droptail", "packets": "$packets"},
+    }
+    suite = folder / "transfer.yaml"
+    suite.write_text(yaml.safe_dump(template, sort_keys=False))
+    print(suite)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
