@@ -43,3 +43,9 @@ def test_a_link_in_whole_ms_serves_4_or_5_packets_a_ms_at_50_mbps_and_nothing_be
     assert not idle.any()
     assert link.time_ns[:4].tolist() == [0, SERVED_NS, 1_000_000, 1_000_000 + SERVED_NS]
     assert link.up.delay_ns[[0, 999, 1000]].tolist() == [30_000_000, 30_000_000, 31_000_000]
+    late = in_whole_ms(path, 50.0, 0.9, seed=1)
+    assert (late.up.bps == link.up.bps).all()
+    late_ns = (late.time_ns - link.time_ns)[2::2]
+    assert late_ns.min() >= 0
+    assert late_ns.max() < 950_000
+    assert abs(late_ns.mean() - 475_000) < 30_000

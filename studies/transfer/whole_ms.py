@@ -30,11 +30,16 @@ SERVED_NS = 20_000
 """The packets of a millisecond leave within this time at its beginning."""
 
 
-def in_whole_ms(path: Series, rate_mbps: float, duration_s: float) -> Series:
+MOST_LATE_NS = 950_000
+"""mm-link sleeps for whole milliseconds, so it serves an opportunity up to a millisecond late."""
+
+
+def in_whole_ms(path: Series, rate_mbps: float, duration_s: float, seed: int | None = None) -> Series:
     """Return the first ``duration_s`` of a path over a link that serves packets as mm-link does.
 
     An opportunity comes at the first whole millisecond at which the capacity so far suffices for its packet
-    (`opportunities_ms`). It is lost if no packet waits.
+    (`opportunities_ms`). It is lost if no packet waits. With ``seed``, each millisecond's opportunities are
+    late by a uniformly random time below `MOST_LATE_NS`.
     """
     period_ns = round(duration_s * NS_PER_S)
     whole_ms = period_ns // NS_PER_MS
@@ -43,6 +48,9 @@ def in_whole_ms(path: Series, rate_mbps: float, duration_s: float) -> Series:
     # The packets due at the period's end are those of time 0.
     packets = np.bincount(due_ms % whole_ms, minlength=whole_ms)
     start_ns = np.arange(whole_ms, dtype=np.int64) * NS_PER_MS
+    if seed is not None:
+        # The first row must begin at 0.
+        start_ns[1:] += np.random.default_rng(seed).integers(0, MOST_LATE_NS, whole_ms - 1)
     time_ns = np.stack((start_ns, start_ns + SERVED_NS), axis=1).ravel()
     bps = packets * mahimahi.PACKET_BITS * NS_PER_S // SERVED_NS
     source = np.searchsorted(path.time_ns, time_ns, side="right") - 1
@@ -58,7 +66,7 @@ def in_whole_ms(path: Series, rate_mbps: float, duration_s: float) -> Series:
 
 
 def write_run(
-    scenario: Scenario, name: str, rate_mbps: float, folder: Path, file_name: str
+    scenario: Scenario, name: str, rate_mbps: float, folder: Path, file_name: str, *, is_late: bool
 ) -> dict[str, Any]:
     """Write a run's path trace, from the run's offset on; return what the suite has for the run."""
     trace = cache.load(name)
@@ -70,7 +78,7 @@ def write_run(
     path = series.from_trace(trace)
     row = int(np.searchsorted(path.time_ns, round(offset_s * NS_PER_S), side="right")) - 1
     rotated = path.rotated(int(path.time_ns[row]))
-    quantised = in_whole_ms(rotated, rate_mbps, scenario.duration_s + 1)
+    quantised = in_whole_ms(rotated, rate_mbps, scenario.duration_s + 1, seed if is_late else None)
     series.write(quantised, {"name": name}, folder / file_name)
     return {
         "name": scenario.name,
@@ -85,13 +93,19 @@ def main(words: Sequence[str] | None = None) -> int:
     """Write the traces and the suite into a folder."""
     parser = OneLineParser(prog="python -m studies.transfer.whole_ms", description=__doc__)
     parser.add_argument("folder", type=Path, help="for the path traces and transfer.yaml")
+    parser.add_argument("--late", action="store_true", help="serve each millisecond's packets late at random")
     arguments: Namespace = parser.parse_args(words)
     folder: Path = arguments.folder
     folder.mkdir(parents=True, exist_ok=True)
     template = yaml.safe_load(SUITE.read_text())
     template["spread"] = [
         write_run(
-            case.scenario, str(case.values["path"]), float(case.values["rate_mbps"]), folder, f"{index}.csv"
+            case.scenario,
+            str(case.values["path"]),
+            float(case.values["rate_mbps"]),
+            folder,
+            f"{index}.csv",
+            is_late=arguments.late,
         )
         for index, case in enumerate(suites.load("transfer").cases("cubic"))
     ]
