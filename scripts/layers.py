@@ -7,6 +7,7 @@ do not count. The exit status is 1 if there is an import cycle.
 import ast
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -36,8 +37,13 @@ def sources() -> Iterator[Path]:
                 yield path
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Yield the modules that a file imports anywhere; for ``from a import b`` both a and a.b."""
+@cache
+def imported(path: Path) -> tuple[str, ...]:
+    """Return the modules that a file imports anywhere; for ``from a import b`` both a and a.b."""
+    return tuple(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name.removeprefix("leogym.") for alias in node.names)
