@@ -1,5 +1,6 @@
 """Read YAML files that name other files by paths relative to their own folder."""
 
+import glob
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,8 +44,6 @@ def _resolved(node: Any, source: Path, keys: tuple[str, ...]) -> Any:
 
 def _files(folder: Path, name: str) -> Iterator[Path]:
     """Yield the files that a name stands for; a suite's placeholders stand for any text."""
-    pattern = PLACEHOLDER.sub("*", name)
-    if pattern != name:
-        yield from folder.glob(pattern)
-    elif (folder / name).is_file():
-        yield folder / name
+    pattern = "*".join(map(glob.escape, PLACEHOLDER.split(name)))
+    places = map(Path, glob.iglob(str(Path(glob.escape(str(folder)), pattern))))
+    return (place for place in places if place.is_file())

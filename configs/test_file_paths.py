@@ -1,5 +1,6 @@
 """Files that a YAML file names are found beside it, or else in the working folder."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,27 @@ scenario:
     day = str(folder / "day-1.csv")
     expected = [{str(folder / "a.csv"), day}, {str(folder / "b.csv"), day}, {"sd-ny-isl", day}]
     assert [case.scenario.traces for case in cases] == expected
+
+
+@pytest.mark.parametrize("name", ["day-$day.csv", "day-1.csv"])
+def test_a_path_from_the_root_is_as_written_or_one_line(name: str, folder: Path) -> None:
+    place = folder / name
+    (folder / "suite.yaml").write_text(
+        f"""
+name: mine
+title: Mine
+grid: {{day: [1]}}
+scenario:
+  duration_s: 1
+  links: {{a: {{trace: "{place}"}}}}
+  flows: [{{scheme: $scheme, route: [a]}}]
+"""
+    )
+    with pytest.raises(InputError, match=rf"links\.a\.trace: {re.escape(str(place))}: no such file in "):
+        suite.load(str(folder / "suite.yaml"))
+    (folder / "day-1.csv").touch()
+    [case] = suite.load(str(folder / "suite.yaml")).cases("cubic")
+    assert case.scenario.traces == {str(folder / "day-1.csv")}
 
 
 def test_the_settings_of_a_sweep_and_the_paths_of_a_sampler_are_beside_them(folder: Path) -> None:
