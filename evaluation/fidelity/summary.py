@@ -13,7 +13,7 @@ from leogym.evaluation.recorded.results import Results
 
 SINGLE = "fidelity"
 """The suite of single flows with schemes that stock kernels have."""
-SINGLES = (SINGLE, f"{SINGLE}-bbr3")
+SINGLES = (SINGLE, f"{SINGLE}-bbr3", f"{SINGLE}-quic", f"{SINGLE}-quic-leo")
 """The suites of single flows."""
 
 

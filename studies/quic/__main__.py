@@ -33,7 +33,7 @@ KINDS = {True: "with an outage", False: "without"}
 
 
 def read(folder: Path) -> pl.DataFrame:
-    """Return the suite's runs with their ``path`` and ``load``, of the repeats that all schemes have.
+    """Return the suite's runs with their ``path`` and ``load``: of each load, repeats that all schemes have.
 
     An evaluation that goes on lacks runs of its last repeats.
 
@@ -49,8 +49,8 @@ def read(folder: Path) -> pl.DataFrame:
     )
     # Beside CUBIC, the second flow is CUBIC's.
     runs = runs.unnest("scenario").filter(pl.col("flow") == 0)
-    count = pl.len().over("repeat")
-    return runs.filter(count == count.max())
+    count = pl.len().over("load", "repeat")
+    return runs.filter(count == count.max().over("load"))
 
 
 def versions(schemes: Sequence[str]) -> dict[str, str]:
@@ -178,7 +178,9 @@ def main(words: Sequence[str] | None = None) -> int:
     folder = parser.parse_args(words).folder
     runs = read(folder)
     schemes = runs["scheme"].unique(maintain_order=True).to_list()
-    print(f"{runs['repeat'].n_unique()} seeds, {runs['path'].n_unique()} paths\n")
+    seeds = runs.group_by("load", maintain_order=True).agg(pl.col("repeat").n_unique()).rows()
+    in_words = ", ".join(f"{count} of {load}" for load, count in seeds)
+    print(f"{runs['path'].n_unique()} paths; seeds: {in_words}\n")
     changes = around_changes(folder, runs)
     print(by_scheme(runs, versions(schemes)), *(by_path(runs, load) for load in LOADS), sep="\n\n")
     print(f"\n{by_change(changes)}")
