@@ -18,6 +18,7 @@ from leogym.traces.path import cache
 SUITE = "quic-leo"
 LOADS = ("100 kB", "1 MB", "10 MB")
 LARGE = LOADS[-1]
+LONG = "30 s"
 BESIDE = "beside CUBIC"
 QUANTITIES = (
     *((f"{load}, s", load, "completion_s", 1, 2) for load in LOADS),
@@ -28,6 +29,14 @@ QUANTITIES = (
 """Header, load, column of a run, its factor, and decimals."""
 AROUND_S = 2.0
 """Seconds before and after a change of path that are compared."""
+CHANGES = {
+    "scheme": pl.String,
+    "path": pl.String,
+    "outage": pl.Boolean,
+    "goodput": pl.Float64,
+    "lost": pl.Int64,
+}
+"""Columns of `around_changes`."""
 KINDS = {True: "with an outage", False: "without"}
 """Kinds of changes of path, and their words."""
 
@@ -73,7 +82,7 @@ def by_scheme(runs: pl.DataFrame, versions: Mapping[str, str]) -> str:
     lines = [f"| scheme | version | {' | '.join(header for header, *_ in QUANTITIES)} | did not end |"]
     lines.append("|---|---|" + "---:|" * (len(QUANTITIES) + 1))
     for (scheme,), group in runs.group_by("scheme", maintain_order=True):
-        downloads = group.filter(pl.col("load") != BESIDE)
+        downloads = group.filter(pl.col("load").is_in(LOADS))
         ended = downloads.filter(pl.col("completion_s").is_not_null())
         cells = []
         for header, load, column, factor, decimals in QUANTITIES:
@@ -117,7 +126,7 @@ def changes_s(trace: leosim.PathTrace, offset_s: float, until_s: float) -> list[
 
 
 def around_changes(folder: Path, runs: pl.DataFrame) -> pl.DataFrame:
-    """Return a row per change of path within a download of `LARGE`, away from its begin and end.
+    """Return a row per change of path within a run of `LONG`, away from its begin and end.
 
     Columns: ``scheme``, ``path``, ``outage``, ``goodput`` (after the change, over that before) and ``lost``
     (packets after it), each within `AROUND_S`.
@@ -126,11 +135,11 @@ def around_changes(folder: Path, runs: pl.DataFrame) -> pl.DataFrame:
     series = series.select("scenario", "scheme", "repeat", "time_s", "goodput_mbps", "lost_packets").collect()
     by_run = series.partition_by("scenario", "scheme", "repeat", as_dict=True)
     rows = []
-    for run in runs.filter(pl.col("load") == LARGE, pl.col("completion_s").is_not_null()).to_dicts():
-        rows_of_run = by_run[f"{run['path']}, {LARGE}", run["scheme"], run["repeat"]]
+    for run in runs.filter(pl.col("load") == LONG).to_dicts():
+        rows_of_run = by_run[f"{run['path']}, {LONG}", run["scheme"], run["repeat"]]
         time_s = pl.col("time_s")
-        for change_s, outage in changes_s(cache.load(run["path"]), run["offset_s"], run["completion_s"]):
-            if not 2 * AROUND_S <= change_s <= run["completion_s"] - AROUND_S:
+        for change_s, outage in changes_s(cache.load(run["path"]), run["offset_s"], run["stop_s"]):
+            if not 2 * AROUND_S <= change_s <= run["stop_s"] - AROUND_S:
                 continue
             before = rows_of_run.filter(time_s > change_s - AROUND_S, time_s <= change_s)
             after = rows_of_run.filter(time_s > change_s, time_s <= change_s + AROUND_S)
@@ -143,7 +152,7 @@ def around_changes(folder: Path, runs: pl.DataFrame) -> pl.DataFrame:
                     "lost": after["lost_packets"].sum(),
                 }
             )
-    return pl.DataFrame(rows)
+    return pl.DataFrame(rows, schema=CHANGES)
 
 
 def by_change(changes: pl.DataFrame) -> str:

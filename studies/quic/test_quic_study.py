@@ -89,7 +89,7 @@ def test_goodput_after_a_change_is_compared_with_that_before_it(tmp_path, monkey
     flows.mkdir(parents=True)
     rows = [
         {
-            **{"suite": "quic-leo", "scenario": "near, 10 MB", "scheme": "cubic", "repeat": 0},
+            **{"suite": "quic-leo", "scenario": "near, 30 s", "scheme": "cubic", "repeat": 0},
             "time_s": step / 10,
             "goodput_mbps": 4.0 if 50 < step <= 70 else 8.0,
             "lost_packets": int(step == 60),
@@ -107,7 +107,7 @@ def test_goodput_after_a_change_is_compared_with_that_before_it(tmp_path, monkey
                 "offset_s": 0.0,
                 "completion_s": 13.0,
             }
-            for load in ("10 MB", "1 MB")
+            for load in ("30 s", "1 MB")
         ]
     )
     # The change after 12 s is too near the end.
