@@ -16,8 +16,8 @@ from leogym.results import intervals
 from leogym.traces.path import cache
 
 SUITE = "quic-leo"
-LOADS = ("100 kB", "1 MB", "10 MB")
-LARGE = LOADS[-1]
+LOADS = ("100 kB", "1 MB", "4 MB", "10 MB")
+LARGE = "4 MB"
 LONG = "30 s"
 BESIDE = "beside CUBIC"
 QUANTITIES = (

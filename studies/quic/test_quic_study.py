@@ -26,7 +26,7 @@ def evaluation(folder):
         for scheme, (path, seconds), load, repeat in itertools.product(
             ("cubic", "bbr"),
             (("near", 1.0), ("far", 3.0)),
-            ("100 kB", "1 MB", "10 MB", "beside CUBIC"),
+            ("100 kB", "1 MB", "4 MB", "10 MB", "beside CUBIC"),
             range(3),
         )
     ]
@@ -38,9 +38,9 @@ def test_means_are_over_paths_and_intervals_over_repeats_of_each(tmp_path):
     runs = read(evaluation(tmp_path))
     [*_, cubic, _] = by_scheme(runs, {"cubic": "Linux 6", "bbr": "Linux 6"}).splitlines()
     assert cubic.startswith("| cubic | Linux 6 | 2.10 [2.0")
-    assert cubic.count("2.0 [2.0, 2.0]") == 3
+    assert cubic.count("2.0 [2.0, 2.0]") == 4
     assert "1.50 [1.50, 1.50]" in cubic
-    assert cubic.endswith("| 40 [40, 40] | 0 of 18 |")
+    assert cubic.endswith("| 40 [40, 40] | 0 of 24 |")
     assert by_path(runs, "10 MB").splitlines()[2:] == ["| cubic | 1.10 | 3.10 |", "| bbr | 1.10 | 3.10 |"]
 
 
@@ -60,9 +60,9 @@ def test_downloads_that_do_not_end_are_counted_and_have_no_time(tmp_path):
         .alias("completion_s")
     )
     [*_, cubic, bbr] = by_scheme(runs, {"cubic": "Linux 6", "bbr": "Linux 6"}).splitlines()
-    assert cubic.endswith("| 0 of 18 |")
+    assert cubic.endswith("| 0 of 24 |")
     assert bbr.startswith("| bbr | Linux 6 | 2.05 [")
-    assert bbr.endswith("| 6 of 18 |")
+    assert bbr.endswith("| 8 of 24 |")
 
 
 TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "changes"}
