@@ -56,7 +56,8 @@ def _step(threads, scenario, interval_ms):
     batch.step(np.zeros((2, 1, batch.action_dim), np.float32))
 
 
-LATE_AGENT = _scenario({"scheme": "agent", "start_s": 3599.9})
+AGENT = _scenario({"scheme": "agent"}, delay_ms=1)
+LATE_AGENT = _scenario({"scheme": "agent", "start_s": 3599.9}, delay_ms=1)
 """Starts just before the end of the longest interval, so that the reset is short and the step is long."""
 
 
@@ -74,7 +75,7 @@ ENTRIES = {
     "run-without-packets": lambda: leosim.run([IDLE], {}, series_ms=0.1),
     "run-building": lambda: leosim.run([ARRIVALS], {}),
     "advance": lambda: leosim.Simulation(_scenario(CUBIC), {}).advance(HOURS),
-    "reset": lambda: leosim.Batch(1, interval_ms=3.6e6).reset(0, _scenario({"scheme": "agent"}), {}),
+    "reset": lambda: leosim.Batch(1, interval_ms=3.6e6).reset(0, AGENT, {}),
     "step": lambda: _step(1, LATE_AGENT, 3.6e6),
     "step-on-threads": lambda: _step(2, LATE_AGENT, 3.6e6),
     "plan_links": lambda: leosim.plan_links(
@@ -150,14 +151,14 @@ def test_a_handler_that_returns_changes_nothing(alarm):
 
 
 def test_an_interrupted_simulation_goes_on_and_an_interrupted_batch_asks_for_a_reset(alarm):
-    scenario = _scenario(CUBIC, duration_s=300)
+    scenario = _scenario(CUBIC, duration_s=3000)
     full, pieces = leosim.Simulation(scenario, {}), leosim.Simulation(scenario, {})
-    full.advance(300)
+    full.advance(3000)
     alarm(0.06)
     with pytest.raises(_AlarmError):
-        pieces.advance(300)
+        pieces.advance(3000)
     assert not pieces.finished
-    pieces.advance(300)
+    pieces.advance(3000)
     assert pieces.run_log().flows == full.run_log().flows
 
     batch = leosim.Batch(1, interval_ms=3.6e6)

@@ -105,7 +105,7 @@ def test_goodput_after_a_change_is_compared_with_that_before_it(tmp_path, monkey
                 "scheme": "cubic",
                 "repeat": 0,
                 "offset_s": 0.0,
-                "completion_s": 13.0,
+                "stop_s": 13.0,
             }
             for load in ("30 s", "1 MB")
         ]

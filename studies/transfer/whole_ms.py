@@ -13,8 +13,8 @@ from typing import Any
 
 import leosim
 import numpy as np
-import yaml
 
+from leogym.common import yaml_text
 from leogym.common.command_line import OneLineParser
 from leogym.common.errors import reports_input_errors
 from leogym.common.units import NS_PER_MS, NS_PER_S
@@ -97,7 +97,7 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments: Namespace = parser.parse_args(words)
     folder: Path = arguments.folder
     folder.mkdir(parents=True, exist_ok=True)
-    template = yaml.safe_load(SUITE.read_text())
+    template = yaml_text.read(SUITE)
     template["spread"] = [
         write_run(
             case.scenario,
@@ -117,7 +117,7 @@ def main(words: Sequence[str] | None = None) -> int:
         "queue": {"kind": "droptail", "packets": "$packets"},
     }
     suite = folder / "transfer.yaml"
-    suite.write_text(yaml.safe_dump(template, sort_keys=False))
+    suite.write_text(yaml_text.dump(template))
     print(suite)
     return 0
 
