@@ -97,7 +97,12 @@ def test_auroras_steps_take_half_an_rtt_and_the_rate_follows_the_actions(backend
     while not over:
         _, _, terminated, truncated, info = env.step(np.full(1, sign, np.float32))
         over = terminated or truncated
-        if not over and before["rtt_ms"] > 0 and info["time_s"] > before["time_s"]:
+        # Unpaced until the first command takes effect, at an ACK.
+        if (
+            not over
+            and min(before["rtt_ms"], before["pacing_mbps"]) > 0
+            and info["time_s"] > before["time_s"]
+        ):
             # In the released simulator, an interval is 0.5 of the previous one's mean latency.
             lengths.append((info["time_s"] - before["time_s"]) / (before["rtt_ms"] / 2e3))
             # x (1 + 0.025 a) for a >= 0, else / (1 - 0.025 a) (Jay et al., ICML 2019, equation 1).
