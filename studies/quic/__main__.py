@@ -23,7 +23,7 @@ BESIDE = "beside CUBIC"
 QUANTITIES = (
     *((f"{load}, s", load, "completion_s", 1, 2) for load in LOADS),
     ("RTT over base", LARGE, "delay_inflation", 1, 2),
-    *((f"lost of {load}, %", load, "loss_rate", 100, 1) for load in LOADS),
+    *((f"lost of {load}, %", load, "loss_rate", 100, 1) for load in LOADS[:3]),
     ("share beside CUBIC, %", BESIDE, "share", 100, 0),
 )
 """Header, load, column of a run, its factor, and decimals."""
