@@ -97,7 +97,7 @@ def test_auroras_steps_take_half_an_rtt_and_the_rate_follows_the_actions(backend
     while not over:
         _, _, terminated, truncated, info = env.step(np.full(1, sign, np.float32))
         over = terminated or truncated
-        # Unpaced until the first command takes effect, at an ACK.
+        # A flow is unpaced until its first command takes effect, at an ACK.
         if (
             not over
             and min(before["rtt_ms"], before["pacing_mbps"]) > 0

@@ -28,8 +28,6 @@ from leogym.traces.path import cache
 SUITE = suites.FOLDER / "transfer.yaml"
 SERVED_NS = 20_000
 """The packets of a millisecond leave within this time at its beginning."""
-
-
 MOST_LATE_NS = 950_000
 """mm-link sleeps for whole milliseconds, so it serves an opportunity up to a millisecond late."""
 
