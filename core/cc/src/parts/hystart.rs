@@ -67,6 +67,9 @@ pub struct HyStart {
     round_end: u64,
     round_start: Nanos,
     last_ack: Nanos,
+    /// Smallest RTT since the first ACK or the last timeout (Linux's delay_min). A handshake's RTT does not count: other
+    /// packets may queue when the first data is sent.
+    min_rtt: Nanos,
     round_rtt: Nanos,
     samples: u32,
     has_exited: bool,
@@ -83,6 +86,7 @@ impl Default for HyStart {
             round_end: 0,
             round_start: 0,
             last_ack: 0,
+            min_rtt: Nanos::MAX,
             round_rtt: 0,
             samples: 0,
             has_exited: false,
@@ -143,13 +147,14 @@ impl HyStart {
                 latency.end_round();
             }
         }
+        self.min_rtt = self.min_rtt.min(ack.rtt.unwrap_or(Nanos::MAX));
         if let (Some(latency), Some(rtt)) = (&mut self.latency, ack.rtt) {
             latency.add(rtt);
         }
         if self.has_exited || window < LOW_WINDOW {
             return false;
         }
-        let min_rtt = ack.min_rtt;
+        let min_rtt = self.min_rtt;
         // ACK train: closely spaced ACKs show the time that the bottleneck is busy in a round. Once the train is as long
         // as the one-way delay, the pipe is full.
         if self.detect != Detect::Delay && ack.now.saturating_sub(self.last_ack) <= ACK_GAP {
@@ -181,15 +186,10 @@ mod tests {
 
     /// Return whether slow start ends in a round of `acks` ACKs, `gap` apart, with an RTT of `rtt`.
     fn exits(detect: Detect, acks: u64, gap: Nanos, rtt: Nanos) -> bool {
-        let mut hystart = HyStart::detecting(detect);
+        let mut hystart = HyStart { min_rtt: MIN_RTT, ..HyStart::detecting(detect) };
         (0..acks).any(|number| {
-            let ack = Ack {
-                una: 0,
-                next: 1_000,
-                rtt: Some(rtt),
-                min_rtt: MIN_RTT,
-                ..ack_of_one(100 * MILLISECOND + number * gap)
-            };
+            let ack =
+                Ack { una: 0, next: 1_000, rtt: Some(rtt), ..ack_of_one(100 * MILLISECOND + number * gap) };
             hystart.exits(&ack, 100)
         })
     }
@@ -201,6 +201,21 @@ mod tests {
         let delay = |detect| exits(detect, 10, 3 * MILLISECOND, MIN_RTT + 6 * MILLISECOND);
         assert_eq!([Detect::Both, Detect::Train, Detect::Delay].map(train), [true, true, false]);
         assert_eq!([Detect::Both, Detect::Train, Detect::Delay].map(delay), [true, false, true]);
+    }
+
+    #[test]
+    fn a_queue_that_was_there_before_the_first_data_is_no_increase() {
+        // The handshake had 40 ms, all data has 50 ms. Linux: cubictcp_acked, which sees no SYN, sets delay_min.
+        let mut hystart = HyStart::detecting(Detect::Delay);
+        let exits = |hystart: &mut HyStart, rtt| {
+            (0..20).any(|number| {
+                let at = number * MILLISECOND;
+                hystart.exits(&Ack { next: 1_000, rtt: Some(rtt), min_rtt: MIN_RTT, ..ack_of_one(at) }, 100)
+            })
+        };
+        assert!(!exits(&mut hystart, MIN_RTT + 10 * MILLISECOND));
+        hystart.reset();
+        assert!(!exits(&mut hystart, MIN_RTT + 20 * MILLISECOND), "a timeout forgets the path: bictcp_reset");
     }
 
     #[test]
@@ -219,6 +234,7 @@ mod tests {
 
     /// Return whether slow start ends in rounds of 20 ACKs, 3 ms apart, whose RTTs are these ms by turns.
     fn ends_after(mut hystart: HyStart, rounds: &[[Nanos; 2]]) -> bool {
+        hystart.min_rtt = 560 * MILLISECOND;
         let mut exits = false;
         for (round, rtts) in (1..).zip(rounds) {
             for number in 0..20_u64 {
@@ -226,7 +242,6 @@ mod tests {
                     una: 100 * round + number + 1,
                     next: 100 * (round + 1),
                     rtt: Some(rtts[number as usize % 2] * MILLISECOND),
-                    min_rtt: 560 * MILLISECOND,
                     ..ack_of_one(round * 1_000 * MILLISECOND + number * 3 * MILLISECOND)
                 };
                 exits |= hystart.exits(&ack, 100);
