@@ -61,7 +61,7 @@ def parser(study: Study | None = None) -> argparse.ArgumentParser:
     add("--repeats", type=_repeats, metavar="N", help="repeats of each scenario, instead of the suite's")
     shorter = command_parser.add_mutually_exclusive_group()
     shorter.add_argument(
-        "--quick", action="store_true", help="shorter runs and fewer repeats: a look, not a result"
+        "--quick", action="store_true", help="shorter runs, fewer repeats and figures: a look, not a result"
     )
     shorter.add_argument(
         "--spot", action="store_true", help="one scenario per suite, which --backend lab runs in minutes"

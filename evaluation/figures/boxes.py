@@ -1,5 +1,6 @@
 """Box plots of a scheme's flows over repeats: goodput and delay, or what users of a workload feel."""
 
+from collections.abc import Iterator
 from statistics import median
 
 import polars as pl
@@ -21,21 +22,19 @@ EXPERIENCES = ("qoe", "page_load_s", "delay_p95_ms")
 """Drawn instead for a suite with workloads, by its headline."""
 
 
-def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for each scenario and metric of `METRICS_DRAWN` or `EXPERIENCES`, side by side."""
+def panels(results: Results, suite: Suite) -> Iterator[Panel]:
+    """Yield a panel for each scenario and metric of `METRICS_DRAWN` or `EXPERIENCES`, side by side."""
     names, runs = METRICS_DRAWN, results.runs
     if felt := [name for name in EXPERIENCES if name in suite.headline]:
         # A call counts for the scheme beside it.
         of_call = pl.when(pl.col("workload") == "call").then("run_scheme").otherwise("scheme")
         names, runs = felt, runs.with_columns(of_call.alias("scheme"))
     tested = runs.filter((pl.col("suite") == suite.name) & pl.col("scheme").is_in(results.schemes))
-    drawn = []
     for scenario in results.scenarios(suite.name):
         mine = tested.filter(pl.col("scenario") == scenario)
-        drawn += [
-            _panel(results, suite, scenario, name, mine) for name in names if mine[name].drop_nulls().len()
-        ]
-    return drawn
+        for name in names:
+            if mine[name].drop_nulls().len():
+                yield _panel(results, suite, scenario, name, mine)
 
 
 def _panel(results: Results, suite: Suite, scenario: str, name: str, runs: pl.DataFrame) -> Panel:

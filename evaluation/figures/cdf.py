@@ -1,5 +1,7 @@
 """Cumulative distributions over runs of goodput and RTT, beside the path's own."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import polars as pl
 from matplotlib.lines import Line2D
@@ -20,14 +22,13 @@ RTT = ("rtt_mean_ms", "mean RTT (ms)", pl.col("base_rtt_mean_ms"))
 """A metric, its axis, and the value without which nothing limits it but the path."""
 
 
-def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return two panels, goodput and RTT, for each scenario of the suite."""
+def panels(results: Results, suite: Suite) -> Iterator[Panel]:
+    """Yield two panels, goodput and RTT, for each scenario of the suite."""
     tested = results.runs.filter((pl.col("suite") == suite.name) & pl.col("scheme").is_in(results.schemes))
-    return [
-        _panel(results, suite, scenario, tested.filter(pl.col("scenario") == scenario), *quantity)
-        for scenario in results.scenarios(suite.name)
-        for quantity in (GOODPUT, RTT)
-    ]
+    for scenario in results.scenarios(suite.name):
+        runs = tested.filter(pl.col("scenario") == scenario)
+        for quantity in (GOODPUT, RTT):
+            yield _panel(results, suite, scenario, runs, *quantity)
 
 
 def cumulative(values: pl.Series) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,6 @@
 """Completion time of transfers over their size."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -17,8 +18,8 @@ CAPTION = (
 )
 
 
-def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for each combination of the grid's values, apart from those that set the size."""
+def panels(results: Results, suite: Suite) -> Iterator[Panel]:
+    """Yield a panel for each combination of the grid's values, apart from those that set the size."""
     done = results.runs.filter(
         (pl.col("suite") == suite.name)
         & pl.col("scheme").is_in(results.schemes)
@@ -32,10 +33,8 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
     for case in cases:
         title = ", ".join(f"{key} {case.values[key]}" for key in keys)
         groups.setdefault(title, []).append(case.scenario.name)
-    return [
-        _panel(results, suite, title, done.filter(pl.col("scenario").is_in(names)))
-        for title, names in groups.items()
-    ]
+    for title, names in groups.items():
+        yield _panel(results, suite, title, done.filter(pl.col("scenario").is_in(names)))
 
 
 def _makes_size(key: str, suite: Suite, cases: list[Case]) -> bool:

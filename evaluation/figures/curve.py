@@ -1,6 +1,6 @@
 """The suite's first headline metric over a key of the grid, such as RTT, buffer or loss."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -33,15 +33,16 @@ _WORDS = {"rtt": "RTT", "rtts": "RTTs", "bdp": "BDP"}
 _RATIOS = ("goodput_ratio", "jain", "utilization", "normalized_goodput", "power")
 
 
-def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for each combination of the grid's other values."""
+def panels(results: Results, suite: Suite) -> Iterator[Panel]:
+    """Yield a panel for each combination of the grid's other values."""
     groups: dict[str, list[Case]] = {}
     there = set(results.scenarios(suite.name))
     for case in suite.cases(results.schemes[0]):
         if case.scenario.name in there:
             other_values = [f"{name} {case.values[name]}" for name in suite.grid if name != suite.x]
             groups.setdefault(", ".join(other_values), []).append(case)
-    return [_panel(results, suite, name, cases) for name, cases in groups.items()]
+    for name, cases in groups.items():
+        yield _panel(results, suite, name, cases)
 
 
 def quantity(key: str) -> tuple[str, str]:

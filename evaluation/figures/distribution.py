@@ -1,6 +1,6 @@
 """Distributions over time of a scheme's goodput and RTT."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import polars as pl
@@ -19,9 +19,8 @@ CAPTION = (
 )
 
 
-def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return two panels, goodput and RTT, for each scenario of the suite with series."""
-    drawn = []
+def panels(results: Results, suite: Suite) -> Iterator[Panel]:
+    """Yield two panels, goodput and RTT, for each scenario of the suite with series."""
     for scenario in results.scenarios(suite.name):
         series = {
             contest: run_series
@@ -29,14 +28,8 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
             if contest in results.schemes
         }
         if series:
-            drawn += [
-                _panel(results, suite, scenario, series, kind, label, values)
-                for kind, label, values in (
-                    ("goodput", "goodput (Mbit/s)", _goodput_mbps),
-                    ("rtt", "RTT (ms)", _rtt_ms),
-                )
-            ]
-    return drawn
+            yield _panel(results, suite, scenario, series, "goodput", "goodput (Mbit/s)", _goodput_mbps)
+            yield _panel(results, suite, scenario, series, "rtt", "RTT (ms)", _rtt_ms)
 
 
 def _goodput_mbps(flows: pl.DataFrame) -> Column:

@@ -1,5 +1,6 @@
 """Utilization against Jain's index: how much flows use together, and how evenly they share it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from leogym.configs.suite import Suite
@@ -15,13 +16,11 @@ CAPTION = (
 )
 
 
-def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for each scenario of the suite where several flows share a link."""
-    return [
-        _panel(suite, scenario, points, results.schemes)
-        for scenario in results.scenarios(suite.name)
-        if (points := _points(results, suite, scenario))
-    ]
+def panels(results: Results, suite: Suite) -> Iterator[Panel]:
+    """Yield a panel for each scenario of the suite where several flows share a link."""
+    for scenario in results.scenarios(suite.name):
+        if points := _points(results, suite, scenario):
+            yield _panel(suite, scenario, points, results.schemes)
 
 
 def _points(results: Results, suite: Suite, scenario: str) -> dict[str, dict[str, Any]]:

@@ -1,5 +1,7 @@
 """Goodput ratio, or Jain's index of more than two flows: bars with intervals, and a dot for each run."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import polars as pl
 from matplotlib.patches import Patch
@@ -18,16 +20,15 @@ PER_PANEL = 4
 BARS = 40
 
 
-def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return panels of at most `PER_PANEL` scenarios; fewer if many schemes would make bars thin."""
+def panels(results: Results, suite: Suite) -> Iterator[Panel]:
+    """Yield panels of at most `PER_PANEL` scenarios; fewer if many schemes would make bars thin."""
     mine = results.summary.filter(pl.col("suite") == suite.name)
     metric = "goodput_ratio" if "goodput_ratio" in set(mine["metric"]) else "jain"
     mine = mine.filter(pl.col("metric") == metric)
     names = [name for name in results.scenarios(suite.name) if name in set(mine["scenario"])]
     each = max(1, min(PER_PANEL, BARS // max(1, len(results.schemes))))
-    return [
-        _panel(results, suite, metric, names[at : at + each], at // each) for at in range(0, len(names), each)
-    ]
+    for at in range(0, len(names), each):
+        yield _panel(results, suite, metric, names[at : at + each], at // each)
 
 
 def _panel(results: Results, suite: Suite, metric: str, scenarios: list[str], number: int) -> Panel:

@@ -1,6 +1,7 @@
 """Flows that share a path over time: one panel per scenario and scheme, one line per flow."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -24,15 +25,13 @@ MOST_FLOWS = 12
 DASHES: tuple[Any, ...] = ("-", (0, (3, 1.2)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
 
-def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for each scenario and scheme of the suite with series."""
-    drawn = []
+def panels(results: Results, suite: Suite) -> Iterator[Panel]:
+    """Yield a panel for each scenario and scheme of the suite with series."""
     for scenario in results.scenarios(suite.name):
         for contest in results.contests(suite.name, scenario):
             series = results.first_series(suite.name, scenario, contest)
             if series is not None:
-                drawn.append(_panel(results, suite, scenario, contest, series))
-    return drawn
+                yield _panel(results, suite, scenario, contest, series)
 
 
 def _panel(results: Results, suite: Suite, scenario: str, contest: str, series: Series) -> Panel:

@@ -44,7 +44,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def test_a_box_has_a_value_for_each_flow_and_repeat(results):
     [suite] = results.suites
-    panels = boxes.panels(results, suite)
+    panels = list(boxes.panels(results, suite))
     assert len(panels) == 2 * len(results.scenarios(suite.name))
     scenario = results.scenarios(suite.name)[0]
     mine = results.runs.filter((pl.col("scenario") == scenario) & (pl.col("scheme") == "cubic"))
@@ -106,7 +106,7 @@ def test_a_curve_over_two_decades_is_logarithmic_with_a_tick_for_zero():
         assert list(panel.figure.axes[0].get_xticks()) == [100, 500, 2000, 5000, 20000]
     grid = {"size_kb": [0, 100, 20000]}
     results = sized("startup-size", grid=grid, derived={"size_bytes": "1000 * size_kb + 1"})
-    [axes] = curve.panels(results, results.suites[0])[0].figure.axes
+    [axes] = next(curve.panels(results, results.suites[0])).figure.axes
     assert axes.get_xscale() == "symlog"
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "100", "20,000"]
 
@@ -170,7 +170,7 @@ def test_a_cdf_has_a_step_for_each_run_and_the_path_of_each_repeat():
 
 def test_efficiency_has_a_mark_where_utilization_and_evenness_of_a_scheme_meet(results):
     [suite] = results.suites
-    panels = efficiency.panels(results, suite)
+    panels = list(efficiency.panels(results, suite))
     assert len(panels) == len(results.scenarios(suite.name))
     scenario = results.scenarios(suite.name)[0]
     rows = [results.interval(suite.name, scenario, "cubic", metric) for metric in ("jain", "utilization")]

@@ -9,7 +9,7 @@ from tests.support.sample_results import sample_results
 
 def test_windows_of_the_simulator_stand_beside_what_the_kernel_did_on_the_same_scale(tmp_path):
     results = sample_results(tmp_path, ["fidelity-leo"], ["cubic", "vegas"], 1)
-    panels = windows.panels(results, results.suites[0])
+    panels = list(windows.panels(results, results.suites[0]))
     assert columns_of(panels) == 2
     kept = golden.read(golden.FOLDER / "fidelity-leo.json").runs
     for ours, theirs in zip(panels[::2], panels[1::2], strict=True):
@@ -25,4 +25,4 @@ def test_windows_of_the_simulator_stand_beside_what_the_kernel_did_on_the_same_s
 
 def test_a_suite_that_the_kernel_has_not_run_has_no_such_panels(tmp_path):
     results = sample_results(tmp_path, ["leo-pair"], ["cubic"], 1)
-    assert windows.panels(results, suite.load("leo-pair")) == []
+    assert list(windows.panels(results, suite.load("leo-pair"))) == []

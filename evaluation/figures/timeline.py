@@ -1,5 +1,6 @@
 """Goodput and RTT over time: one panel per scenario, all schemes on the same part of the path."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,11 @@ CAPTION = (
 STEP_S = 1.0
 
 
-def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for each scenario of the suite with series."""
-    drawn = []
+def panels(results: Results, suite: Suite) -> Iterator[Panel]:
+    """Yield a panel for each scenario of the suite with series."""
     for scenario in results.scenarios(suite.name):
         if series := results.series(suite.name, scenario):
-            drawn.append(_panel(suite, scenario, series, results.schemes))
-    return drawn
+            yield _panel(suite, scenario, series, results.schemes)
 
 
 def _panel(suite: Suite, scenario: str, series: dict[str, Series], schemes: list[str]) -> Panel:

@@ -1,6 +1,6 @@
 """Normalized goodput against delay inflation: each scheme's distance from the physical limit."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,15 +20,13 @@ CAPTION = (
 )
 
 
-def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for each scenario of the suite."""
+def panels(results: Results, suite: Suite) -> Iterator[Panel]:
+    """Yield a panel for each scenario of the suite."""
     points = {scenario: _points(results, suite, scenario) for scenario in results.scenarios(suite.name)}
     worst = max((p["x"][2] for by_scheme in points.values() for p in by_scheme.values()), default=2.0)
-    return [
-        _panel(suite, scenario, by_scheme, results.schemes, max(2.0, worst * 1.06))
-        for scenario, by_scheme in points.items()
-        if by_scheme
-    ]
+    for scenario, by_scheme in points.items():
+        if by_scheme:
+            yield _panel(suite, scenario, by_scheme, results.schemes, max(2.0, worst * 1.06))
 
 
 def _points(results: Results, suite: Suite, scenario: str) -> dict[str, dict[str, Any]]:

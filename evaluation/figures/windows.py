@@ -1,6 +1,6 @@
 """Congestion windows over time, in the simulator and on the kernel: two panels per path."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from matplotlib.lines import Line2D
@@ -20,20 +20,17 @@ CAPTION = (
 )
 
 
-def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return two panels for each of the suite's scenarios that ran on the kernel."""
+def panels(results: Results, suite: Suite) -> Iterator[Panel]:
+    """Yield two panels for each of the suite's scenarios that ran on the kernel."""
     path = golden.FOLDER / f"{suite.name}.json"
     if not path.exists():
-        return []
+        return
     runs = [run for run in golden.read(path).runs if run.scheme in results.schemes]
     by_scenario: dict[str, list[Comparison]] = {}
     for comparison in compare(runs):
         by_scenario.setdefault(comparison.run.scenario.name, []).append(comparison)
-    return [
-        panel
-        for name, comparisons in by_scenario.items()
-        for panel in _pair(suite.name, name, comparisons, results)
-    ]
+    for name, comparisons in by_scenario.items():
+        yield from _pair(suite.name, name, comparisons, results)
 
 
 def _pair(suite: str, scenario: str, compared: Sequence[Comparison], results: Results) -> list[Panel]:

@@ -1,6 +1,7 @@
 """An evaluation as a card for notebooks: tables with intervals, and each suite's main figure."""
 
 import html
+from itertools import islice
 
 from leogym.configs.suite import Suite
 from leogym.evaluation.figures import figure_module
@@ -71,7 +72,7 @@ def _figure(results: Results, suite: Suite) -> str:
     """Return the first panels of the suite's first figure; empty if it has none."""
     for kind in suite.figures[:1]:
         module = figure_module(kind)
-        panels = module.panels(results, suite)[:_MOST_PANELS]
+        panels = islice(module.panels(results, suite), _MOST_PANELS)
         drawn = "".join(drawing(panel) for panel in panels)
         head = f"<h5>{html.escape(module.TITLE)}</h5>\n"
         return f'{head}<div class="panels">{drawn}</div>\n{paragraph(module.CAPTION)}'

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 
 from leogym.common.machine import cores
 from leogym.common.processes import Pool
@@ -13,6 +14,8 @@ from leogym.results import figure_style
 
 FEW = 12
 """Up to so many kinds of figures of suites are drawn here: a process takes seconds to start."""
+QUICK_PANELS = 4
+"""Up to so many panels of each kind a quick report has for a suite."""
 _results: Results | None = None
 """Of a drawing process."""
 
@@ -65,7 +68,8 @@ def _draw_here(suite: Suite, kind: str) -> list[Drawn]:
 
 def _draw(results: Results, suite: Suite, kind: str) -> list[Drawn]:
     panels = []
-    for panel in figure_module(kind).panels(results, suite):
+    drawable = figure_module(kind).panels(results, suite)
+    for panel in islice(drawable, QUICK_PANELS) if results.quick else drawable:
         text = figure_style.svg(panel)
         panels.append(Drawn(panel.name, panel.row, text, figure_style.themed(text, panel.label)))
     return panels

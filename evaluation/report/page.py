@@ -158,6 +158,7 @@ def render(
         about=results.description["config"]["schemes"],
         description=results.description,
         quick=QUICK if results.quick else "",
+        quick_panels=drawing.QUICK_PANELS,
         seeds=_seeds(results),
         resamples=RESAMPLES,
         light=figure_style.css_variables(dark=False),

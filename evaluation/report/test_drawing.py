@@ -1,4 +1,5 @@
 import multiprocessing
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,16 @@ def test_processes_draw_what_one_draws_in_the_same_order(tmp_path):
     assert all(panels for _, _, panels in alone)
     with drawing.begun(results, few=0) as drawn:
         assert list(drawn) == alone
+
+
+def test_a_quick_report_has_the_first_panels_of_each_kind(tmp_path):
+    results = sample_results(tmp_path, ["leo-single"], ["cubic"], 1)
+    config = {**results.description["config"], "quick": True}
+    quick = replace(results, description={**results.description, "config": config})
+    with drawing.begun(results) as drawn, drawing.begun(quick) as drawn_quick:
+        for (_, _, panels), (_, _, quick_panels) in zip(drawn, drawn_quick, strict=True):
+            assert len(panels) == 6, "a panel for each path"
+            assert quick_panels == panels[: drawing.QUICK_PANELS]
 
 
 def test_an_error_beside_the_drawing_ends_it(tmp_path):
