@@ -24,7 +24,7 @@ from leogym.evaluation.fidelity.bounds import (
     STRICT_QUEUEING,
     misses,
 )  # fmt: skip
-from leogym.evaluation.fidelity.shares import crossings, crowds, queueing, sharing
+from leogym.evaluation.fidelity.shares import crossings, crowds, queueing, sharing, workloads
 from leogym.evaluation.fidelity.summary import Fidelity, fidelity, kernel
 from leogym.evaluation.recorded.results import Results
 from leogym.kernel_bridge.lab import image
@@ -167,12 +167,13 @@ def main() -> int:
                     f"{_star(marked.error, bound)}",
                     highlight=False,
                 )
-    for comparison in compare([run for run in runs if run.suite == WORKLOADS]):
-        values = (
-            f"{name} {ours:.4g} / {theirs:.4g}" for (_, name), (ours, theirs) in comparison.felt.items()
+    for felt in workloads(compare([run for run in runs if run.suite == WORKLOADS])):
+        means = felt.means
+        console.print(
+            f"{means.scheme} on {means.scenario}, flow {felt.flow}: {felt.column} {means.simulator:.4g}, "
+            f"on the kernel {means.kernel:.4g} (means over {means.runs} runs)",
+            highlight=False,
         )
-        where = f"{comparison.run.scheme} on {comparison.run.scenario.name}"
-        console.print(f"{where}, simulator / kernel: {', '.join(values)}", highlight=False)
     bottlenecks = [run for run in runs if run.suite == BOTTLENECKS]
     for crossing in crossings(compare(redrawn(bottlenecks, DRAWS))):
         console.print(

@@ -44,6 +44,28 @@ class Queueing:
     """Packets that the queues marked; 0 without ECN."""
 
 
+@dataclass(frozen=True)
+class Felt:
+    """A figure of what users of a flow's workload feel."""
+
+    flow: int
+    column: str
+    means: Means
+
+
+def workloads(compared: Sequence[Comparison]) -> list[Felt]:
+    """Return what users of workloads feel, by scenario, scheme, flow and column of the run log."""
+    flows_and_columns = dict.fromkeys(key for comparison in compared for key in comparison.felt)
+    return [
+        Felt(*key, means)
+        for key in flows_and_columns
+        for means in _averaged(
+            (comparison for comparison in compared if key in comparison.felt),
+            lambda comparison, key=key: comparison.felt[key],
+        )
+    ]
+
+
 def sharing(compared: Sequence[Comparison]) -> list[Means]:
     """Return the smaller over the larger goodput by scheme, of comparisons with two flows."""
     pairs = [comparison for comparison in compared if len(comparison.run.flows) == 2]
