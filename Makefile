@@ -36,7 +36,7 @@ SHELL := /bin/bash
 .PHONY: setup train test test-core test-python bench papers lint report wheels clients lock browser mahimahi kernel lab quiche
 .PHONY: docs leobench fuzz clean
 .PHONY: built bytecode core-tests programs installed
-.PHONY: pytest pytest-shared pytest-real-time beside-pytest checks-of-cargo
+.PHONY: pytest pytest-shared pytest-real-time beside-real-time checks-of-cargo
 .PHONY: lint-text lint-types lint-rust
 
 setup: $(STAMPS)/project $(STAMPS)/core $(BIN)/mm-leo $(BIN)/leo-app
@@ -81,14 +81,15 @@ train: setup
 	$(BIN)/leogym evaluate leo-single leo-pair \
 	    --schemes cubic,reno,orbit=$$out/policy --out $$out/evaluation
 
-# Build everything on all cores, then run the Python tests that may share the machine, then the real-time ones. Neither
-# keeps all cores busy, real-time tests least of all; the remaining checks run beside both at a low priority. Two jobs more
-# than cores: one for pytest, one for pyright, and a core each for cargo.
+# Build everything on all cores, then run the Python tests that may share the machine, which keep all cores busy, then the
+# real-time ones. They leave the cores mostly idle, so the remaining checks run beside them at the lowest priority. Two jobs
+# more than cores: one for pytest, one for pyright, and a core each for cargo.
 test:
 	@scripts/require.sh
 	@echo "building on $$(nproc) cores; each part's output comes when it is done"
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target built
-	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 2)) --output-sync=none pytest beside-pytest
+	@$(MAKE) --no-print-directory pytest-shared
+	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 2)) --output-sync=none pytest-real-time beside-real-time
 
 built: lint-text programs bytecode core-tests
 
@@ -102,9 +103,8 @@ bytecode: $(STAMPS)/project $(STAMPS)/core
 	@nice -n 10 $(BIN)/python -m pytest --part shared --collect-only -qq >$(STAMPS)/collected \
 	    || { cat $(STAMPS)/collected; exit 1; }
 
-# Use the cores mostly when no test does: at the lowest priority, most of it runs beside the real-time tests, which leave
-# them idle. With SCHED_IDLE here, a test's browser once stood still for half a minute.
-beside-pytest:
+# Use the cores when no test does.
+beside-real-time:
 	@nice -n 19 $(MAKE) --no-print-directory lint-types checks-of-cargo
 
 # One after another: both take a lock.
@@ -173,8 +173,10 @@ lab: setup $(BIN)/leo-quinn $(BIN)/leo-s2n
 	@scripts/lab.sh
 
 # The QUIC stacks quinn and s2n-quic for flows of the lab; a workspace of its own with a lock file of its own.
+BUILD_QUIC := CARGO_TARGET_DIR=target/quic scripts/static.sh cargo
+
 $(BIN)/leo-quinn $(BIN)/leo-s2n &: $(QUIC) | $(STAMPS)/core
-	CARGO_TARGET_DIR=target/quic scripts/static.sh cargo build --quiet --release --locked --manifest-path kernel_bridge/quic/Cargo.toml
+	$(BUILD_QUIC) build --quiet --release --locked --manifest-path kernel_bridge/quic/Cargo.toml
 	install -t $(BIN) "$$(CARGO_TARGET_DIR=target/quic scripts/static.sh --output)"/{leo-quinn,leo-s2n}
 
 # The QUIC stack quiche for flows of the lab. It compiles BoringSSL for minutes, so no other target builds it.
@@ -201,14 +203,15 @@ lint-text: $(STAMPS)/packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# Clippy uses the profile of the core's tests, and checks the eBPF loader where it was built.
+# Clippy uses the profile of the core's tests, and checks the eBPF loader where it was built. The QUIC stacks' C libraries
+# take long to compile, so there it uses the profile that has compiled them.
 lint-rust: $(STAMPS)/packages
 	if ! cargo clippy --version >/dev/null 2>&1; then echo "skipped: clippy is not installed"; exit; fi; \
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings; \
 	if [ -x $(BIN)/leo-bridge ]; then \
 	    cargo clippy --quiet --locked -p leo-bridge --features ebpf --all-targets -- -D warnings; fi; \
 	if [ -x $(BIN)/leo-quinn ]; then \
-	    CARGO_TARGET_DIR=target/quic cargo clippy --quiet --locked --manifest-path kernel_bridge/quic/Cargo.toml -- -D warnings; fi; \
+	    $(BUILD_QUIC) clippy --quiet --release --locked --manifest-path kernel_bridge/quic/Cargo.toml -- -D warnings; fi; \
 	if [ -x $(BIN)/leo-quiche ]; then \
 	    $(BUILD_QUICHE) clippy --quiet --release --locked --manifest-path kernel_bridge/quic/quiche/Cargo.toml -- -D warnings; fi
 
