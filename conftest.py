@@ -10,6 +10,9 @@ on the machine's clock, and late runs do not count. Without ``--part``, all test
 from __future__ import annotations
 
 import ctypes
+import functools
+import gc
+import inspect
 import os
 import shutil
 from collections.abc import Iterator
@@ -40,6 +43,10 @@ os.environ["LEOGYM_RESULTS"] = "none"
 
 # Ray gives its workers the priority 15 below others'. Beside other tests they would hardly run.
 os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 (its name)
+
+# For each of its connectors, Ray takes the whole stack with each frame's source, and uses one frame. Under
+# pytest the stack is deep, and this takes longer than the rest of the connector.
+inspect.stack = functools.partial(inspect.stack, 0)
 
 # No deadlines: an example's duration depends on the machine's load. tests/bench measures times.
 # Each run has the same examples, so that a change does not fail by another's fault; `--hypothesis-profile
@@ -77,6 +84,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if other:
         config.hook.pytest_deselected(items=other)
         items[:] = [item for item in items if item not in set(other)]
+
+
+def pytest_collection_finish() -> None:
+    """Let garbage collections pass over the modules of all tests, which stay in memory."""
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)
