@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
@@ -359,7 +360,18 @@ def substitute(node: Any, values: dict[str, Value]) -> Any:
 
 def shipped() -> list[str]:
     """Return the names of the suites in ``configs/suites``."""
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+    return list(_shipped())
+
+
+@functools.cache
+def _shipped() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
+
+
+@functools.cache
+def _load_shipped(name: str) -> Suite:
+    file = f"configs/suites/{name}.yaml"
+    return parse(yaml_text.read(FOLDER / f"{name}.yaml"), file).model_copy(update={"file": file})
 
 
 def parse(data: Any, source: str) -> Suite:
@@ -385,8 +397,7 @@ def load(name: str) -> Suite:
     if not is_file(name):
         if name not in shipped():
             raise InputError(f"{name}: no suite has this name {suggest_names(name, shipped(), LISTED_BY)}")
-        file = f"configs/suites/{name}.yaml"
-        return parse(yaml_text.read(FOLDER / f"{name}.yaml"), file).model_copy(update={"file": file})
+        return _load_shipped(name).model_copy(deep=True)
     data = file_paths.read(Path(name))
     if not isinstance(data, dict):
         raise InputError(f"{name}: (whole file): must be a mapping of a scenario's or a suite's fields")

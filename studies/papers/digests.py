@@ -1,6 +1,7 @@
 """Digests of what a claim measures: a verdict belongs to a suite as written, not to its name."""
 
 import json
+from functools import cache
 from typing import Any
 
 from leogym.common.digests import sha256_of
@@ -32,6 +33,11 @@ def of_suite(suite: Suite) -> str:
     return _digest(suite.model_dump(mode="json", include=OF_SUITE))
 
 
+@cache
+def _of_shipped(name: str) -> str:
+    return of_suite(suites.load(name))
+
+
 def of_claim(claim: AnyClaim) -> str:
     """Return the digest of what a claim measures in its suites; its region and its texts do not count."""
     data = claim.model_dump(mode="json", include=OF_CLAIM)
@@ -43,7 +49,7 @@ def of_claim(claim: AnyClaim) -> str:
     if isinstance(claim, Trend):
         data["along"] = claim.along
     known = set(suites.shipped())
-    data["suites"] = {name: of_suite(suites.load(name)) for name in sorted(claim.suites & known)}
+    data["suites"] = {name: _of_shipped(name) for name in sorted(claim.suites & known)}
     return _digest(data)
 
 
