@@ -1,6 +1,5 @@
 """A run with programs inside the lab's guest, which has a clock of its own."""
 
-import sys
 import time
 from pathlib import Path
 
@@ -78,5 +77,6 @@ def add_applets(root: str) -> None:
     preparation.call("/bin/busybox", "chroot", root, f"{_APPLETS}/busybox", "--install", "-s", _APPLETS)
 
 
-if __name__ == "__main__":
-    sys.exit(scenario.main(GuestPrograms))
+def main() -> int:
+    """Carry out the session in the JSON file of the first argument; return the exit status."""
+    return scenario.main(GuestPrograms)

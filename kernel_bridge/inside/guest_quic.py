@@ -1,7 +1,6 @@
 """A run with QUIC flows inside the lab's guest: their ends are programs on hosts, beside TCP flows' ends."""
 
 import os
-import sys
 import time
 
 from leogym.kernel_bridge.inside import scenario
@@ -67,5 +66,6 @@ class GuestQuic(GuestPrograms):
             self.stopped.add(end["program"])
 
 
-if __name__ == "__main__":
-    sys.exit(scenario.main(GuestQuic))
+def main() -> int:
+    """Carry out the session in the JSON file of the first argument; return the exit status."""
+    return scenario.main(GuestQuic)

@@ -12,33 +12,22 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from leogym.kernel_bridge.inside import preparation, scenario
 from leogym.kernel_bridge.inside.guest_boot import PROGRESS_FD
+from leogym.kernel_bridge.inside.guest_bridge import Daemon
 from leogym.kernel_bridge.inside.session import (
     MARKS,
     Branch,
     GuestResult,
     GuestSession,
     Role,
-    ServedSession,
     SessionFlow,
 )
 from leogym.kernel_bridge.inside.wires import Wires, namespace
 
-if TYPE_CHECKING:
-    from leogym.kernel_bridge.inside.guest_bridge import Daemon
-
 _CUBIC = Path("/sys/module/tcp_cubic/parameters")
 _PROGRESS_INTERVAL_S = 1.0
-
-
-def _daemon(served: ServedSession) -> Daemon:
-    # Importing the client takes long on an emulated processor, and most runs have no daemon.
-    from leogym.kernel_bridge.inside.guest_bridge import Daemon
-
-    return Daemon(served)
 
 
 class GuestRun(scenario.Run):
@@ -50,7 +39,7 @@ class GuestRun(scenario.Run):
         self.guest["start_descriptor"] = os.open("/dev/null", os.O_WRONLY)
         super().__init__(self.guest)
         served = session["served"]
-        self.daemon = _daemon(served) if served is not None else None
+        self.daemon = Daemon(served) if served is not None else None
 
     def carry_out(self) -> GuestResult:
         """Return the run's result with leo-bridge's."""
@@ -159,5 +148,6 @@ def run(session: GuestSession) -> GuestRun:
     return WiredRun(session, logs) if logs is not None else GuestRun(session)
 
 
-if __name__ == "__main__":
-    raise SystemExit(scenario.main(run))
+def main() -> int:
+    """Carry out the session in the JSON file of the first argument; return the exit status."""
+    return scenario.main(run)

@@ -31,7 +31,7 @@ from leogym.kernel_bridge.inside.shell_logs import wait_for_begin
 
 READY_S = 10.0  # limit for a server to listen
 END_S = 2.0  # time for a program to end after SIGTERM
-POLL_S = 0.005
+POLL_S = 0.005  # the first pause; each is a fifth longer than the one before, so no wait is much too long
 TOOLS = ("as_host", "tcp_log", "capture")  # C programs of this package
 CERTIFICATE, KEY, AUTHORITY = "tls.crt", "tls.key", "ca.crt"  # in the working folder of each host
 OPENSSL = "/openssl"  # in its root folder
@@ -226,7 +226,7 @@ class Programs(scenario.Run):
         for other, ports in self.listening.items():
             if self.programs["hosts"][self.programs["programs"][other]["host"]]["level"] == level:
                 before |= ports
-        limit = time.monotonic() + READY_S
+        limit, pause_s = time.monotonic() + READY_S, POLL_S
         ended = select.poll()
         descriptor = os.pidfd_open(process.pid)
         ended.register(descriptor, select.POLLIN)
@@ -237,10 +237,11 @@ class Programs(scenario.Run):
                 if listening if not port else any(number == port for _, number in listening):
                     self.listening[place] = listening
                     return
-                if ended.poll(POLL_S * 1e3):
+                if ended.poll(min(pause_s, max(0.0, limit - time.monotonic())) * 1e3):
                     process.wait()
                     why = describe_exit(process.returncode)
                     raise RuntimeError(f"{program['name']}: {why} before it listened{self.last_words(place)}")
+                pause_s *= 1.2
                 if time.monotonic() > limit:
                     on = f"on port {port}" if port else "on any port"
                     raise RuntimeError(

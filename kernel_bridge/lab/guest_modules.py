@@ -10,12 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import leogym
+from leogym.kernel_bridge.inside import guest_boot
 
-PROGRAMS = tuple(
-    f"leogym.kernel_bridge.inside.{name}"
-    for name in ("guest_boot", "guest_scenario", "guest_programs", "guest_quic", "guest_bridge")
-)
-"""The guest's programs, and a module that they import only if a flow needs leo-bridge."""
+PROGRAMS = (guest_boot.__name__, *guest_boot.PROGRAMS)
 PROJECT = Path(leogym.__file__).parents[1]  # on the host, `_IN_GUEST` in the guest
 _IN_GUEST = Path("/project")
 LIBRARY = Path(sysconfig.get_path("stdlib"))

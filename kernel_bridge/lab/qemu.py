@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +81,16 @@ class Guest:
         (folder / "progress").touch()
         command = ["setpriv", "--pdeathsig", "KILL", "--", *_command(image, folder, seed, job)]
         self._is_resumed = snapshot is not None
-        if snapshot is not None:
-            command += ["-incoming", f"exec:cat {snapshot}", "-monitor", "stdio"]
-            command[command.index(ICOUNT)] += _TAKE_TURNS
-        else:
-            command += ["-qmp", "stdio"]
-        with (folder / "qemu.log").open("wb") as log, _lazy_timers():
+        with ExitStack() as opened:
+            log = opened.enter_context((folder / "qemu.log").open("wb"))
+            saved = []
+            if snapshot is not None:
+                saved = [opened.enter_context(snapshot.open("rb")).fileno()]
+                command += ["-incoming", f"fd:{saved[0]}", "-monitor", "stdio"]
+                command[command.index(ICOUNT)] += _TAKE_TURNS
+            else:
+                command += ["-qmp", "stdio"]
+            opened.enter_context(_lazy_timers())
             # A separate session keeps a terminal's Ctrl-C away from it.
             self.process = subprocess.Popen(
                 command,
@@ -95,6 +99,7 @@ class Guest:
                 stderr=log,
                 text=True,
                 start_new_session=True,
+                pass_fds=saved,
             )
         # Pin it before it starts threads. They take turns, and on one core each wakes the other at once.
         os.sched_setaffinity(self.process.pid, {_next_core()})

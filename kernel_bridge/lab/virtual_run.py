@@ -49,8 +49,6 @@ BBRS = {"bbr": 1, "bbr3": 3}
 START_S = 0.6
 """Time from the last preparation to the run's start. Linux's pie first computes its probability half a second
 after its creation, and a path's queue is older than its flows."""
-PYTHON = ("/bin/python3", "-S", "-P", "-m")
-"""Prefix that runs a module in the guest, which has no site-packages."""
 FOLDER = "/lab"  # a run's folder in the guest, the same for every run
 
 Progress = Callable[[Mapping[str, object]], None]
@@ -275,7 +273,7 @@ def in_guest(
     files[f"{FOLDER}/session.json"] = File(described.encode())
     modes = {"logs": 0o755, "work": 0o777, **dict.fromkeys(folders, 0o755)}
     job = machine.Job(
-        command=[*PYTHON, f"leogym.kernel_bridge.inside.{program}", f"{FOLDER}/session.json"],
+        command=[f"leogym.kernel_bridge.inside.{program}", f"{FOLDER}/session.json"],
         files=files,
         folders={f"{FOLDER}/{name}": mode for name, mode in {**modes, "private": 0o755}.items()},
         results=[*(f"{FOLDER}/{name}" for name in modes), f"{FOLDER}/result.json"],
