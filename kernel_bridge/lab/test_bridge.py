@@ -13,7 +13,7 @@ from leogym.kernel_bridge.lab.initramfs import File, archive
 
 LIMIT_CPU_S = 400
 """Only against hanging. Load lengthens wall time, not CPU time, and an idle guest uses CPU time, too."""
-BYTES = 2_000_000
+BYTES = 500_000
 STOP_NS = 600_000_000_000  # of the guest's clock
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = ROOT / "core/control/tests/fixtures/perceptron"

@@ -54,7 +54,7 @@ def test_an_aimd_with_renos_constants_is_reno_and_another_factor_is_another_sche
     scheme, log = own_bpf.register(compiled, None)
     assert (scheme, log.is_file()) == ("linux:aimd", True)
     reno, halving, aimd = (
-        virtual_run.execute(one_link(10, LINK, scheme), {}).flows[0]
+        virtual_run.execute(one_link(6, LINK, scheme), {}).flows[0]
         for scheme in ("reno", "linux:halving", "linux:aimd")
     )
     assert halving["goodput_mbps"] == pytest.approx(reno["goodput_mbps"], rel=0.01)

@@ -223,12 +223,15 @@ def test_servers_that_are_not_ready_and_clients_that_do_not_end_are_one_line(tmp
         _execute(_described(client, {"command": "sh -c 'echo no luck >&2; exit 7'"}), tmp_path / "out")
     with pytest.raises(RuntimeError, match=r"server: does not listen on port 80 after 10 s$"):
         _execute(_described(client, {"command": "sleep 100", "listens": 80}), tmp_path / "out")
-    finished = _execute(_described(client, limit_s=2), tmp_path / "out")
+    programs = {"spinner": client, "sleeper": {"command": "sleep 100"}}
+    hosts = {"server": {}, "client": {"behind": "l", "programs": programs}}
+    run = program_run.parse({"links": {"l": LINK}, "hosts": hosts, "limit_s": 1}, "test")
+    finished = _execute(run, tmp_path / "out")
     assert finished.status == 124
-    assert finished.warnings[0] == "client: not done after 2 s (--limit-s): it was ended"
-    assert "client: used the processor for" in finished.warnings[1]
-    sleeping = _execute(_described({"command": "sleep 100"}, limit_s=2), tmp_path / "out")
-    assert sleeping.warnings == finished.warnings[:1]
+    not_done, busy, sleeps = finished.warnings
+    assert not_done == "spinner: not done after 1 s (--limit-s): it was ended"
+    assert "spinner: used the processor for" in busy
+    assert sleeps == "sleeper: not done after 1 s (--limit-s): it was ended"
 
 
 HOSTILE = """

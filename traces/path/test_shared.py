@@ -34,7 +34,9 @@ def _split(name: str) -> Sharing:
     return split(_pairs(name).specs)
 
 
-ALL = [*shared.names(), "bent-pipe", "sometimes unreachable"]
+# One worker for each pair of paths: to split them takes seconds.
+NAMED = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in shared.names()]
+ALL = [*NAMED, "bent-pipe", "sometimes unreachable"]
 
 
 def _value_at(stretch, time_ns):
@@ -98,6 +100,7 @@ def test_spans_of_sharing_are_those_that_comparing_all_hops_step_by_step_finds(n
         assert set(pairwise(sharing.spans[at].nodes)) == first & second
 
 
+@pytest.mark.xdist_group("shared-sd-lwc-ny")
 def test_the_shared_stretch_is_as_long_as_its_legs():
     sharing = _split("shared-sd-lwc-ny")
     network = Builder(_pairs("shared-sd-lwc-ny").specs[0]).network
@@ -111,6 +114,7 @@ def test_the_shared_stretch_is_as_long_as_its_legs():
         assert _value_at(sharing.shared, span.start_ns) / 1e9 * LIGHT_KM_PER_S == pytest.approx(km, rel=1e-6)
 
 
+@pytest.mark.xdist_group("shared-sd-lwc-ny")
 def test_an_outage_takes_down_the_link_of_the_user_that_hands_over():
     sharing = _split("shared-sd-lwc-ny")
     far_outages = 0
@@ -141,13 +145,13 @@ def test_common_runs_have_one_direction_and_leave_users_out(first, second, run):
     assert common_run(first, second, 90) == run
 
 
-@pytest.mark.parametrize("name", shared.names())
+@pytest.mark.parametrize("name", NAMED)
 def test_the_scenario_that_comes_with_leogym_is_what_the_command_makes(name):
     # After a change of the model, write `shared.named_scenario_text(name)` to the file.
     assert (SCENARIOS / f"{name}.yaml").read_text() == shared.named_scenario_text(name)
 
 
-@pytest.mark.parametrize("name", shared.names())
+@pytest.mark.parametrize("name", NAMED)
 def test_queues_hold_the_longer_path_and_repeats_do_not_move_traces_under_the_events(name):
     loaded = suite.load(str(SCENARIOS / f"{name}.yaml"))
     assert not loaded.vary_offset
@@ -158,6 +162,7 @@ def test_queues_hold_the_longer_path_and_repeats_do_not_move_traces_under_the_ev
         assert link.queue.packets == pytest.approx(2 * longest_ms * 25 / 3, abs=2)
 
 
+@pytest.mark.xdist_group("shared-sd-lwc-ny")
 def test_events_follow_the_spans():
     sharing = _split("shared-sd-lwc-ny")
     document = yaml.safe_load((SCENARIOS / "shared-sd-lwc-ny.yaml").read_text())
