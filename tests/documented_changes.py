@@ -20,7 +20,7 @@ NEEDED = (
     *("leogym", "common", "configs"),
 )
 """The files that cargo, the diffs and `configs.reference` need."""
-BUILD = ROOT / "target/documented"
+BUILD = ROOT / "target"  # where the core's tests have compiled the dependencies
 FILE = re.compile(r"^\+\+\+ b/core/(\w+)/(?:src|tests/(\w+))/(.*?)(?=^--- |\Z)", re.MULTILINE | re.DOTALL)
 """A file's crate, the test program that it is part of (none for the crate's own tests), and its lines."""
 NEW_TEST = re.compile(r"^\+\s*#\[test\]\n\+\s*fn (\w+)\(\)|__((?:[a-z0-9]+_)+[a-z0-9]+)\.snap$", re.MULTILINE)
