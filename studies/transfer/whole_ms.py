@@ -13,6 +13,7 @@ from typing import Any
 
 import leosim
 import numpy as np
+from numpy.typing import NDArray
 
 from leogym.common import yaml_text
 from leogym.common.command_line import OneLineParser
@@ -25,9 +26,12 @@ from leogym.traces.formats import mahimahi, series
 from leogym.traces.formats.series import Series
 from leogym.traces.path import cache
 
+Integers = NDArray[np.int64]
+
 SUITE = suites.FOLDER / "transfer.yaml"
 SERVED_NS = 20_000
 """The packets of a millisecond leave within this time at its beginning."""
+ACK_QUEUE_PACKETS = 1000
 MOST_LATE_NS = 950_000
 """mm-link sleeps for whole milliseconds, so it serves an opportunity up to a millisecond late."""
 
@@ -36,8 +40,9 @@ def in_whole_ms(path: Series, rate_mbps: float, duration_s: float, seed: int | N
     """Return the first ``duration_s`` of a path over a link that serves packets as mm-link does.
 
     An opportunity comes at the first whole millisecond at which the capacity so far suffices for its packet
-    (`opportunities_ms`). It is lost if no packet waits. With ``seed``, each millisecond's opportunities are
-    late by a uniformly random time below `MOST_LATE_NS`.
+    (`opportunities_ms`). It is lost if no packet waits. ACKs have one opportunity a millisecond, as on the
+    backend's links of up to 300 Mbit/s. With ``seed``, each millisecond's opportunities are late by a
+    uniformly random time below `MOST_LATE_NS`.
     """
     period_ns = round(duration_s * NS_PER_S)
     whole_ms = period_ns // NS_PER_MS
@@ -45,21 +50,32 @@ def in_whole_ms(path: Series, rate_mbps: float, duration_s: float, seed: int | N
     due_ms = np.concatenate(list(mahimahi.opportunities_ms(constant, "uplink")))
     # The packets due at the period's end are those of time 0.
     packets = np.bincount(due_ms % whole_ms, minlength=whole_ms)
-    start_ns = np.arange(whole_ms, dtype=np.int64) * NS_PER_MS
-    if seed is not None:
-        # The first row must begin at 0.
-        start_ns[1:] += np.random.default_rng(seed).integers(0, MOST_LATE_NS, whole_ms - 1)
-    time_ns = np.stack((start_ns, start_ns + SERVED_NS), axis=1).ravel()
-    bps = packets * mahimahi.PACKET_BITS * NS_PER_S // SERVED_NS
+    generator = None if seed is None else np.random.default_rng(seed)
+    up_ns, up_bps = _served(packets, generator)
+    down_ns, down_bps = _served(np.ones_like(packets), generator)
+    time_ns = np.union1d(up_ns, down_ns)
     source = np.searchsorted(path.time_ns, time_ns, side="right") - 1
     up, down = path.up.at(source), path.down.at(source)
     return Series(
         period_ns,
         time_ns,
-        replace(up, bps=np.stack((bps, np.zeros_like(bps)), axis=1).ravel()),
-        down,
+        replace(up, bps=up_bps[np.searchsorted(up_ns, time_ns, side="right") - 1]),
+        replace(down, bps=down_bps[np.searchsorted(down_ns, time_ns, side="right") - 1]),
         path.path_id[source],
         [path.event[row] for row in source],
+    )
+
+
+def _served(packets: Integers, generator: np.random.Generator | None) -> tuple[Integers, Integers]:
+    """Return times and capacities (bit/s) of a link that serves each millisecond's ``packets`` at once."""
+    start_ns = np.arange(len(packets), dtype=np.int64) * NS_PER_MS
+    if generator is not None:
+        # The first row must begin at 0.
+        start_ns[1:] += generator.integers(0, MOST_LATE_NS, len(packets) - 1)
+    bps = packets * mahimahi.PACKET_BITS * NS_PER_S // SERVED_NS
+    return (
+        np.stack((start_ns, start_ns + SERVED_NS), axis=1).ravel(),
+        np.stack((bps, np.zeros_like(bps)), axis=1).ravel(),
     )
 
 
@@ -113,6 +129,7 @@ def main(words: Sequence[str] | None = None) -> int:
     template["scenario"]["links"]["path"] = {
         "trace": "$trace",
         "queue": {"kind": "droptail", "packets": "$packets"},
+        "reverse": {"queue": {"kind": "droptail", "packets": ACK_QUEUE_PACKETS}},
     }
     suite = folder / "transfer.yaml"
     suite.write_text(yaml_text.dump(template))
