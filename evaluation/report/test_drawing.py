@@ -18,10 +18,10 @@ def test_processes_draw_what_one_draws_in_the_same_order(tmp_path):
 
 
 def test_a_quick_report_has_the_first_panels_of_each_kind(tmp_path):
-    results = sample_results(tmp_path, ["leo-single"], ["cubic"], 1)
-    config = {**results.description["config"], "quick": True}
-    quick = replace(results, description={**results.description, "config": config})
-    with drawing.begun(results) as drawn, drawing.begun(quick) as drawn_quick:
+    quick = sample_results(tmp_path, ["leo-single"], ["cubic"], 1)
+    config = {**quick.description["config"], "quick": False}
+    whole = replace(quick, description={**quick.description, "config": config})
+    with drawing.begun(whole) as drawn, drawing.begun(quick) as drawn_quick:
         for (_, _, panels), (_, _, quick_panels) in zip(drawn, drawn_quick, strict=True):
             assert len(panels) == 6, "a panel for each path"
             assert quick_panels == panels[: drawing.QUICK_PANELS]
