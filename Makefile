@@ -36,7 +36,7 @@ SHELL := /bin/bash
 .PHONY: setup train test test-core test-python bench papers lint report wheels clients lock browser mahimahi kernel lab quiche
 .PHONY: docs leobench fuzz clean
 .PHONY: built bytecode core-tests programs installed
-.PHONY: pytest pytest-shared pytest-real-time beside-real-time checks-of-cargo
+.PHONY: pytest pytest-shared pytest-real-time beside-pytest checks-of-cargo
 .PHONY: lint-text lint-types lint-rust
 
 setup: $(STAMPS)/project $(STAMPS)/core $(BIN)/mm-leo $(BIN)/leo-app
@@ -81,15 +81,16 @@ train: setup
 	$(BIN)/leogym evaluate leo-single leo-pair \
 	    --schemes cubic,reno,orbit=$$out/policy --out $$out/evaluation
 
-# Build everything on all cores, then run the Python tests that may share the machine, which keep all cores busy, then the
-# real-time ones. They leave the cores mostly idle, so the remaining checks run beside them at the lowest priority. Two jobs
-# more than cores: one for pytest, one for pyright, and a core each for cargo.
+# Build everything on all cores, then run the Python tests that may share the machine, then the real-time ones. The remaining
+# checks run at the lowest priority, and end before the real-time tests begin: beside a compiler, even at that priority, the
+# machine stands still for tens of ms, and tests that need the clock skip. Two jobs more than cores: one for pytest, one for
+# pyright, and a core each for cargo.
 test:
 	@scripts/require.sh
 	@echo "building on $$(nproc) cores; each part's output comes when it is done"
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target built
-	@$(MAKE) --no-print-directory pytest-shared
-	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 2)) --output-sync=none pytest-real-time beside-real-time
+	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 2)) --output-sync=none pytest-shared beside-pytest
+	@$(MAKE) --no-print-directory pytest-real-time
 
 built: lint-text programs bytecode core-tests
 
@@ -103,8 +104,8 @@ bytecode: $(STAMPS)/project $(STAMPS)/core
 	@nice -n 10 $(BIN)/python -m pytest --part shared --collect-only -qq >$(STAMPS)/collected \
 	    || { cat $(STAMPS)/collected; exit 1; }
 
-# Use the cores when no test does.
-beside-real-time:
+# Use the cores when no test does. With SCHED_IDLE here, a test's browser once stood still for half a minute.
+beside-pytest:
 	@nice -n 19 $(MAKE) --no-print-directory lint-types checks-of-cargo
 
 # One after another: both take a lock.
