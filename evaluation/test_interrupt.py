@@ -101,7 +101,7 @@ def test_an_interrupted_run_ends_leaves_nothing_and_keeps_what_is_recorded(
         evaluating.kill()
         evaluating.wait()
     assert evaluating.returncode == 128 + number, told
-    assert told.splitlines()[-1] == "interrupted: recorded runs are kept; continue with --resume"
+    assert told.splitlines()[-1] == "interrupted: recorded runs are kept; continue with --resume", told
     assert "Traceback" not in told
     if backend in ("kernel", "mahimahi"):
         assert "2 runs in real time, 1 at a time: 2 h 1 min at least" in told
