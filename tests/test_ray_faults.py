@@ -203,7 +203,7 @@ def test_runs_in_flight_follow_the_processors_of_a_cluster_that_grows(nodes, tmp
 def test_a_worker_that_is_killed_is_one_line_and_changes_no_result(
     nodes, suite, tmp_path, monkeypatch, capsys
 ):
-    name = suite(repeats=3, duration_s=40, rate_mbps=50)
+    name = suite(repeats=3, duration_s=2000, rate_mbps=50)
     here = evaluated(name, tmp_path / "here", None, "--cache", "none")
     table = capsys.readouterr().out
     victims = []
