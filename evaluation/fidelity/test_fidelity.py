@@ -107,10 +107,11 @@ def test_bbr3_is_compared_on_the_paths_of_the_schemes_of_stock_kernels():
 
 def test_users_of_workloads_feel_in_the_simulator_what_they_feel_on_the_kernel():
     compared = _kept("fidelity-workloads")
-    flows = {(run.scheme, run.scenario.name): run.scenario.flows for run in (c.run for c in compared)}
-    found = shares.workloads(compared)
-    assert len(found) == 2 * 2 * (4 + 2 + 4), "videos, pages and calls of two schemes on two paths"
-    for felt in found:
+    runs = [comparison.run for comparison in compared]
+    flows = {(run.scheme, run.scenario.name): run.scenario.flows for run in runs}
+    figures = shares.workloads(compared)
+    assert len(figures) == 2 * 2 * (4 + 2 + 4), "videos, pages and calls of two schemes on two paths"
+    for felt in figures:
         means = felt.means
         assert means.runs == 8
         if felt.column == "freeze_s":

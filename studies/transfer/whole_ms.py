@@ -32,6 +32,7 @@ SUITE = suites.FOLDER / "transfer.yaml"
 SERVED_NS = 20_000
 """The packets of a millisecond leave within this time at its beginning."""
 ACK_QUEUE_PACKETS = 1000
+"""More than ACKs ever fill."""
 MOST_LATE_NS = 950_000
 """mm-link sleeps for whole milliseconds, so it serves an opportunity up to a millisecond late."""
 
