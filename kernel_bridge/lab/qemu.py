@@ -31,14 +31,14 @@ _PROMPT = "(qemu) "
 _started = itertools.count()
 
 QEMU = "qemu-system-x86_64"
-_CPU = "max,-rdseed,-erms,-smap,-smep"
+CPU = "max,-rdseed,-erms,-smap,-smep"
 """Without features that are slow to emulate: byte-wise copying (erms), and guards that end a translated block
 at every access to user memory (smap, smep)."""
 MEMORY_MIB = 512
 _KERNEL_OPTIONS = (
     *("console=ttyS0", "quiet", "panic=-1", "oops=panic", "reboot=t"),
-    # Only seeded random numbers, and always the same addresses.
-    *("random.trust_cpu=on", "nokaslr"),
+    # Only seeded random numbers, and always the same addresses. QEMU translates a program again at others.
+    *("random.trust_cpu=on", "nokaslr", "norandmaps"),
     # IPv6 neighbour discovery would put packets into the queues. Runs of programs turn IPv6 on.
     "ipv6.disable_ipv6=1",
     # Skip self-tests, calibration, and guards against other tenants.
@@ -63,7 +63,7 @@ def missing() -> str | None:
 def version() -> str:
     """Return QEMU's version and machine settings: a snapshot may not work with others."""
     output = subprocess.run([QEMU, "--version"], capture_output=True, text=True, check=True).stdout
-    return " ".join([output.splitlines()[0], _CPU, str(MEMORY_MIB), *_KERNEL_OPTIONS])
+    return " ".join([output.splitlines()[0], CPU, str(MEMORY_MIB), *_KERNEL_OPTIONS])
 
 
 class Guest:
@@ -233,7 +233,7 @@ def _command(image: Image, folder: Path, seed: int, job: Path) -> list[str]:
     return [
         QEMU,
         # Without HPET the kernel's clock is the time-stamp counter, which is cheap to read.
-        *("-M", "q35,hpet=off", "-cpu", _CPU, "-m", str(MEMORY_MIB), "-smp", "1"),
+        *("-M", "q35,hpet=off", "-cpu", CPU, "-m", str(MEMORY_MIB), "-smp", "1"),
         *("-seed", str(seed % 2**32), "-rtc", "base=2026-01-01,clock=vm"),
         *("-icount", ICOUNT),
         *("-nodefaults", "-display", "none", "-no-reboot", "-no-user-config"),

@@ -44,7 +44,7 @@ def _booted(folder):
         [
             *("prlimit", f"--cpu={LIMIT_CPU_S}", "--", qemu.QEMU),
             # In virtual time, load makes nothing late.
-            *("-icount", qemu.ICOUNT, "-M", "q35", "-cpu", "max,-rdseed", "-m", "768", "-nodefaults"),
+            *("-icount", qemu.ICOUNT, "-M", "q35", "-cpu", qemu.CPU, "-m", "768", "-nodefaults"),
             *("-display", "none", "-no-reboot", "-serial", f"file:{console}", "-serial", "stdio"),
             *("-kernel", built.kernel, "-initrd", initramfs),
             *("-append", "console=ttyS0 quiet panic=-1 rdinit=/bridge-init cryptomgr.notests"),
