@@ -17,7 +17,7 @@
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::thread::ScopedJoinHandle;
+use std::thread::{ScopedJoinHandle, available_parallelism};
 
 use leo_link::{Interrupted, Link, NEVER, Nanos, RUN_ON, STRIDE, Stop};
 
@@ -33,7 +33,7 @@ use crate::run_log::Recorder;
 const STATION_WORK: u64 = 3;
 /// With a shorter lookahead, waiting for the other threads costs more than they save.
 const SHORTEST_LOOKAHEAD: Nanos = 100_000;
-/// How often a thread looks for a parcel before it sleeps.
+/// How often a thread looks for a parcel before it sleeps, if each thread has a core.
 const SPINS: u32 = 10_000;
 
 /// What the threads keep from one segment to the next.
@@ -53,6 +53,8 @@ pub struct Parallel {
     measured_start: Option<Nanos>,
     /// Memory of the packets between threads.
     buffers: Vec<Vec<Crossing>>,
+    /// How often a thread looks for a parcel before it sleeps.
+    spins: u32,
 }
 
 /// A packet that arrives on another thread.
@@ -77,6 +79,7 @@ struct Neighbour {
     sender: SyncSender<Parcel>,
     receiver: Receiver<Parcel>,
     crossings: Vec<Crossing>,
+    spins: u32,
 }
 
 impl Simulation {
@@ -159,7 +162,7 @@ impl Simulation {
                 sender.send(Parcel { crossings, is_last }).map_err(|_| Interrupted)?;
             }
             for neighbour in &mut *neighbours {
-                let mut parcel = receive(&neighbour.receiver)?;
+                let mut parcel = neighbour.receive()?;
                 is_last |= parcel.is_last;
                 for Crossing { link, arrival, packet } in parcel.crossings.drain(..) {
                     let half = &mut self.links[link];
@@ -180,18 +183,20 @@ impl Simulation {
     }
 }
 
-/// Return the next parcel. It usually comes within microseconds, sooner than a thread that sleeps wakes up.
-///
-/// # Errors
-/// The other thread has panicked.
-fn receive(receiver: &Receiver<Parcel>) -> Result<Parcel, Interrupted> {
-    for _ in 0..SPINS {
-        match receiver.try_recv() {
-            Err(TryRecvError::Empty) => std::hint::spin_loop(),
-            parcel => return parcel.map_err(|_| Interrupted),
+impl Neighbour {
+    /// Return the next parcel. It usually comes within microseconds, sooner than a thread that sleeps wakes up.
+    ///
+    /// # Errors
+    /// The other thread has panicked.
+    fn receive(&self) -> Result<Parcel, Interrupted> {
+        for _ in 0..self.spins {
+            match self.receiver.try_recv() {
+                Err(TryRecvError::Empty) => std::hint::spin_loop(),
+                parcel => return parcel.map_err(|_| Interrupted),
+            }
         }
+        self.receiver.recv().map_err(|_| Interrupted)
     }
-    receiver.recv().map_err(|_| Interrupted)
 }
 
 impl Parallel {
@@ -205,6 +210,8 @@ impl Parallel {
             shortest_delay: Vec::new(),
             measured_start: simulation.flows.iter().filter(measures).map(|flow| flow.start).max(),
             buffers: Vec::new(),
+            // A thread that waits awake keeps others from its core.
+            spins: if available_parallelism().is_ok_and(|cores| threads <= cores.get()) { SPINS } else { 0 },
         }
     }
 
@@ -360,6 +367,7 @@ impl Parallel {
             sender,
             receiver,
             crossings: self.buffers.pop().unwrap_or_default(),
+            spins: self.spins,
         };
         let ends = senders.into_iter().zip(receivers);
         ends.map(|(senders, receivers)| senders.into_iter().zip(receivers).map(&mut neighbour).collect())
