@@ -50,6 +50,12 @@ def test_a_length_between_rollouts_is_rounded_up_and_says_so_at_the_start(tmp_pa
     assert "rounds up" not in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("error::UserWarning:stable_baselines3")
+def test_a_rollout_smaller_than_a_minibatch_is_one_minibatch(tmp_path):
+    run = trained(tmp_path / "run", 32, minibatch_size=64)
+    assert np.isfinite(float(rows(run)[-1]["policy_loss"]))
+
+
 def test_trackers_have_the_usual_keys_of_sb3_beside_the_columns_of_progress(tmp_path):
     run = trained(tmp_path / "run", 64, track="tensorboard")
     events = EventAccumulator(str(run.tensorboard))

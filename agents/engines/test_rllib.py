@@ -310,8 +310,15 @@ def no_ray(monkeypatch):
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
 
 
-def ppo(address: str) -> PpoSettings:
-    return PpoSettings.model_validate({**TINY, "engine": "rllib", "steps": 1, "ray_address": address})
+def ppo(address: str | None, **changes: object) -> PpoSettings:
+    return PpoSettings.model_validate(
+        {**TINY, "engine": "rllib", "steps": 1, "ray_address": address, **changes}
+    )
+
+
+def test_a_rollout_smaller_than_a_minibatch_is_one_minibatch():
+    builder = algorithms.PpoBuilder(ppo(None, num_envs=2, rollout_steps=16, minibatch_size=64))
+    assert builder.hyperparameters().minibatch_size == 32
 
 
 @pytest.mark.usefixtures("no_ray")

@@ -15,7 +15,13 @@ class PpoSettings(Sb3Settings):
     max_gradient_norm: Positive = 0.5
     rollout_steps: Size = 256  # monitor intervals of each simulation per update
     minibatch_size: Size = 256
+    """Samples of a minibatch; a smaller rollout is one minibatch."""
     epochs: Count = 10
+
+    @property
+    def samples_per_minibatch(self) -> int:
+        """``minibatch_size``, or the samples of a rollout if they are fewer."""
+        return min(self.minibatch_size, self.rollout_steps * self.num_envs)
 
 
 SCHEME = Scheme(

@@ -208,7 +208,9 @@ class PpoBuilder(PolicyGradientBuilder[PpoSettings]):
         # RLlib derives each learner's number of minibatches from the whole batch, but if that gives 0, from
         # the learner's own part: learners would finish at different times and wait for one another. Absent
         # flows contribute no rows.
-        enough = settings.epochs * settings.rollout_steps * settings.num_envs >= 4 * settings.minibatch_size
+        enough = (
+            settings.epochs * settings.rollout_steps * settings.num_envs >= 4 * settings.samples_per_minibatch
+        )
         return settings.workers if settings.workers > 1 and settings.policies == "shared" and enough else 0
 
     def hyperparameters(self) -> AlgorithmConfig:
@@ -218,7 +220,7 @@ class PpoBuilder(PolicyGradientBuilder[PpoSettings]):
             train_batch_size_per_learner=(
                 settings.rollout_steps * settings.num_envs * max(1, self.runners) // max(1, self.learners)
             ),
-            minibatch_size=settings.minibatch_size,
+            minibatch_size=settings.samples_per_minibatch,
             use_kl_loss=False,  # clip only, as in the sb3 engine
             vf_clip_param=math.inf,
         )

@@ -61,7 +61,7 @@ def _hyperparameters(settings: PpoSettings) -> dict[str, Any]:
     return {
         "learning_rate": settings.learning_rate,
         "n_steps": settings.rollout_steps,
-        "batch_size": settings.minibatch_size,
+        "batch_size": settings.samples_per_minibatch,
         "n_epochs": settings.epochs,
         "gamma": settings.gamma,
         "gae_lambda": settings.gae_lambda,
