@@ -38,23 +38,32 @@ impl Dense {
         Self { inputs, weights, bias, outputs }
     }
 
-    /// Compute `output` from `input` in every row, in one pass over the weights.
-    pub(super) fn apply(&self, rows: &mut [f32], stride: usize, input: &Slot, output: &Slot) {
+    /// Compute `output` from `input` in every row, in one pass over the weights. `WIDE`: two tiles fit into the
+    /// processor's registers.
+    #[inline(always)]
+    pub(super) fn apply<const WIDE: bool>(
+        &self,
+        rows: &mut [f32],
+        stride: usize,
+        input: &Slot,
+        output: &Slot,
+    ) {
         let (mut weights, mut bias) = (self.weights.as_slice(), self.bias.as_slice());
         let mut first = 0;
         while !bias.is_empty() {
+            let tiles = if WIDE && bias.len() >= 2 * TILE { 2 } else { 1 };
             let width = if bias.len() >= TILE { TILE } else { NARROW };
-            let (of_tile, behind) = weights.split_at(width * self.inputs);
-            let (biases, biases_behind) = bias.split_at(width);
-            let end = (first + width).min(self.outputs);
+            let (of_tiles, behind) = weights.split_at(tiles * width * self.inputs);
+            let (biases, biases_behind) = bias.split_at(tiles * width);
+            let end = (first + tiles * width).min(self.outputs);
             for row in rows.chunks_exact_mut(stride) {
                 // Every step writes behind everything that it reads.
                 let (earlier, later) = row.split_at_mut(output.start);
                 let (x, y) = (&earlier[input.clone()], &mut later[first..end]);
-                if width == TILE {
-                    sum::<TILE>(x, of_tile, biases, y);
-                } else {
-                    sum::<NARROW>(x, of_tile, biases, y);
+                match (tiles, width) {
+                    (2, _) => sum_two(x, of_tiles, biases, y),
+                    (_, TILE) => sum::<TILE>(x, of_tiles, biases, y),
+                    _ => sum::<NARROW>(x, of_tiles, biases, y),
                 }
             }
             (weights, bias, first) = (behind, biases_behind, end);
@@ -63,7 +72,7 @@ impl Dense {
 }
 
 /// Compute the sums of a tile: the bias, then the inputs in order.
-#[inline]
+#[inline(always)]
 fn sum<const WIDTH: usize>(x: &[f32], weights: &[f32], bias: &[f32], y: &mut [f32]) {
     let mut sums = [0.0; WIDTH];
     sums.copy_from_slice(bias);
@@ -73,6 +82,27 @@ fn sum<const WIDTH: usize>(x: &[f32], weights: &[f32], bias: &[f32], y: &mut [f3
         }
     }
     y.copy_from_slice(&sums[..y.len()]);
+}
+
+/// Compute the sums of two tiles at a time, so that the processor need not wait for one addition before the next.
+#[inline(always)]
+fn sum_two(x: &[f32], weights: &[f32], bias: &[f32], y: &mut [f32]) {
+    let (weights, more_weights) = weights.split_at(x.len() * TILE);
+    let (mut sums, mut more_sums) = ([0.0; TILE], [0.0; TILE]);
+    sums.copy_from_slice(&bias[..TILE]);
+    more_sums.copy_from_slice(&bias[TILE..]);
+    let tiles = weights.chunks_exact(TILE).zip(more_weights.chunks_exact(TILE));
+    for (x, (weights, more_weights)) in x.iter().zip(tiles) {
+        for (sum, weight) in sums.iter_mut().zip(weights) {
+            *sum += x * weight;
+        }
+        for (sum, weight) in more_sums.iter_mut().zip(more_weights) {
+            *sum += x * weight;
+        }
+    }
+    let (first, second) = y.split_at_mut(TILE);
+    first.copy_from_slice(&sums);
+    second.copy_from_slice(&more_sums[..second.len()]);
 }
 
 #[cfg(test)]
@@ -88,8 +118,10 @@ mod tests {
             let stride = inputs + outputs;
             let mut rows = [x.clone(), vec![f32::NAN; outputs]].concat().repeat(3);
             let dense = Dense::new(inputs, bias.clone(), weight);
-            dense.apply(&mut rows, stride, &(0..inputs), &(inputs..stride));
-            for row in rows.chunks(stride) {
+            let mut two_at_a_time = rows.clone();
+            dense.apply::<false>(&mut rows, stride, &(0..inputs), &(inputs..stride));
+            dense.apply::<true>(&mut two_at_a_time, stride, &(0..inputs), &(inputs..stride));
+            for row in rows.chunks(stride).chain(two_at_a_time.chunks(stride)) {
                 for output in 0..outputs {
                     let mut expected = bias[output];
                     for (input, x) in x.iter().enumerate() {

@@ -1,5 +1,20 @@
 //! Elementwise functions of a network.
 
+/// Set each number of a slice to an expression of those in the same place of others: a loop that the compiler turns into
+/// instructions for several numbers. A closure would be a call.
+macro_rules! each {
+    ($y:expr, $x:ident, $value:expr) => {
+        for (y, $x) in $y.iter_mut().zip($x) {
+            *y = $value;
+        }
+    };
+    ($y:expr, $a:ident, $b:ident, $value:expr) => {
+        for ((y, $a), $b) in $y.iter_mut().zip($a).zip($b) {
+            *y = $value;
+        }
+    };
+}
+
 /// A function of one number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Activation {
@@ -30,6 +45,27 @@ pub(super) enum Activation {
 }
 
 impl Activation {
+    /// Apply the function to each number of `x`.
+    #[inline(always)]
+    pub(super) fn apply_to_all(self, x: &[f32], y: &mut [f32]) {
+        // What policies use most; each has its own loop.
+        match self {
+            Self::Relu => each!(y, x, x.max(0.0)),
+            Self::LeakyRelu { slope } => each!(y, x, if *x < 0.0 { slope * x } else { *x }),
+            Self::Clip { min, max } => each!(y, x, x.max(min).min(max)),
+            Self::Tanh => each!(y, x, libm::tanhf(*x)),
+            Self::Sigmoid => each!(y, x, 1.0 / (1.0 + libm::expf(-x))),
+            Self::Exp => each!(y, x, libm::expf(*x)),
+            _ => self.apply_singly(x, y),
+        }
+    }
+
+    #[inline(never)]
+    fn apply_singly(self, x: &[f32], y: &mut [f32]) {
+        each!(y, x, self.apply(*x));
+    }
+
+    #[inline]
     pub(super) fn apply(self, x: f32) -> f32 {
         match self {
             Self::Relu => x.max(0.0),
@@ -89,6 +125,23 @@ pub(super) enum Combination {
 }
 
 impl Combination {
+    /// Apply the function to each number of `a` and the one of `b` in the same place.
+    #[inline(always)]
+    pub(super) fn apply_to_all(self, a: &[f32], b: &[f32], y: &mut [f32]) {
+        match self {
+            Self::Add => each!(y, a, b, a + b),
+            Self::Sub => each!(y, a, b, a - b),
+            Self::Mul => each!(y, a, b, a * b),
+            Self::Div => each!(y, a, b, a / b),
+            _ => self.apply_singly(a, b, y),
+        }
+    }
+
+    #[inline(never)]
+    fn apply_singly(self, a: &[f32], b: &[f32], y: &mut [f32]) {
+        each!(y, a, b, self.apply(*a, *b));
+    }
+
     pub(super) fn apply(self, a: f32, b: f32) -> f32 {
         let truth = |is: bool| if is { 1.0 } else { 0.0 };
         match self {

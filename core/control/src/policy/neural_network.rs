@@ -1,7 +1,7 @@
 //! A network that maps rows of numbers and, if it is recurrent, a row of memory to the next.
 //!
-//! A row gives the same bits in any batch, on any thread and machine: sums have a fixed order, without fused
-//! multiply-add or kernels chosen by processor or batch size, and `tanh` and `exp` come from `libm`.
+//! A row gives the same bits in any batch, on any thread and machine: sums have a fixed order without fused multiply-add, and
+//! `tanh` and `exp` come from `libm`. Longer vectors, where the processor has them, compute the same numbers.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -140,11 +140,41 @@ impl Network {
             if scratch.len() < numbers {
                 scratch.resize(numbers, 0.0);
             }
-            self.run_in(&mut scratch[..numbers], count, x, memory, y);
+            let scratch = &mut scratch[..numbers];
+            #[cfg(target_arch = "x86_64")]
+            if std::arch::is_x86_feature_detected!("avx2") {
+                // SAFETY: the processor has AVX2.
+                unsafe { self.run_with_avx2(scratch, count, x, memory, y) };
+                return;
+            }
+            self.run_in::<false>(scratch, count, x, memory, y);
         });
     }
 
-    fn run_in(&self, scratch: &mut [f32], count: usize, x: &[f32], memory: &mut [f32], y: &mut [f32]) {
+    /// [`run_in`](Self::run_in), compiled for vectors of eight numbers.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn run_with_avx2(
+        &self,
+        scratch: &mut [f32],
+        count: usize,
+        x: &[f32],
+        memory: &mut [f32],
+        y: &mut [f32],
+    ) {
+        self.run_in::<true>(scratch, count, x, memory, y);
+    }
+
+    /// `WIDE`: vectors have eight numbers.
+    #[inline(always)]
+    fn run_in<const WIDE: bool>(
+        &self,
+        scratch: &mut [f32],
+        count: usize,
+        x: &[f32],
+        memory: &mut [f32],
+        y: &mut [f32],
+    ) {
         let (inputs, remembered, outputs) = (self.input.len(), self.memory.len(), self.output.len());
         let stride = self.scratch;
         for first in (0..count).step_by(ROWS) {
@@ -155,7 +185,7 @@ impl Network {
                 row[self.memory()].copy_from_slice(&memory[number * remembered..][..remembered]);
             }
             for step in &self.steps {
-                step.run(rows, stride);
+                step.run::<WIDE>(rows, stride);
             }
             for (row, number) in rows.chunks_exact(stride).zip(range) {
                 y[number * outputs..][..outputs].copy_from_slice(&row[self.output.clone()]);
@@ -171,9 +201,10 @@ impl Network {
 }
 
 impl Step {
-    fn run(&self, rows: &mut [f32], stride: usize) {
+    #[inline(always)]
+    fn run<const WIDE: bool>(&self, rows: &mut [f32], stride: usize) {
         if let Op::Dense(dense) = &self.op {
-            dense.apply(rows, stride, &self.input, &self.output);
+            dense.apply::<WIDE>(rows, stride, &self.input, &self.output);
             return;
         }
         for row in rows.chunks_exact_mut(stride) {
@@ -185,6 +216,7 @@ impl Step {
 }
 
 impl Op {
+    #[inline(always)]
     fn apply(&self, earlier: &[f32], input: &Slot, y: &mut [f32]) {
         let x = &earlier[input.clone()];
         match self {
@@ -219,15 +251,9 @@ impl Op {
                     *y = x * scale + shift;
                 }
             }
-            Self::Activation(activation) => {
-                for (y, x) in y.iter_mut().zip(x) {
-                    *y = activation.apply(*x);
-                }
-            }
+            Self::Activation(activation) => activation.apply_to_all(x, y),
             Self::Combination(combination, second) => {
-                for ((y, a), b) in y.iter_mut().zip(x).zip(&earlier[second.clone()]) {
-                    *y = combination.apply(*a, *b);
-                }
+                combination.apply_to_all(x, &earlier[second.clone()], y);
             }
             Self::Softmax(group) => {
                 for (y, x) in y.chunks_exact_mut(*group).zip(x.chunks_exact(*group)) {
