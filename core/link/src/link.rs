@@ -5,6 +5,7 @@ mod changing;
 mod egress;
 mod halves;
 mod observer;
+mod reading;
 
 use std::collections::VecDeque;
 
@@ -12,7 +13,7 @@ use crate::disruption::{Disruption, DisruptionKind};
 use crate::jitter::Jitter;
 use crate::loss::Loss;
 use crate::packet::Packet;
-use crate::queue::{Discipline, DropTail, Gateway, Managed};
+use crate::queue::{DropTail, Gateway, Managed};
 use crate::ring::Ring;
 use crate::schedule::{Schedule, Span};
 use crate::server::{Server, Transmission};
@@ -76,8 +77,8 @@ pub struct Link<P: Packet> {
     observer: Option<Box<Observer>>,
     /// True with an egress or an observer.
     looks_after_departures: bool,
-    /// True with an observer or a delay that the caller sets. Other links with an egress dequeue what is due in one go, when
-    /// the next packet comes or the last of `transits` has gone.
+    /// True with an egress and an observer or a delay that the caller sets. Other links with an egress dequeue what is due in
+    /// one go, when the next packet comes or the last of `transits` has gone.
     catches_up_at_polls: bool,
     /// True for a transmitter that packets [`depart`](Self::depart) from.
     departs: bool,
@@ -178,6 +179,7 @@ impl<P: Packet> Link<P> {
     pub fn managed_by(mut self, discipline: Managed<P::Queued>) -> Self {
         self.egress = Some(Box::new(Egress::new(discipline)));
         self.looks_after_departures = true;
+        self.catches_up_at_polls |= self.observer.is_some();
         self.is_plain = false;
         self.only_delays = None;
         self
@@ -267,22 +269,51 @@ impl<P: Packet> Link<P> {
         self.append(packet, now)
     }
 
+    /// [`offer`](Self::offer) a packet without an extra part.
+    #[inline(never)]
+    pub fn offer_compact(&mut self, packet: P::Compact, now: Nanos) -> Offer {
+        if self.egress.is_some() {
+            return self.offer(P::unpack(packet, &mut VecDeque::new()), now);
+        }
+        self.stats.offered += 1;
+        if let Some(delay) = self.only_delays {
+            self.delay(packet, delay, now);
+            return Offer::Accepted;
+        }
+        self.observe_departures(now, 0);
+        let size = P::compact_bytes(&packet);
+        if self.drops(size, now) {
+            return Offer::Dropped;
+        }
+        self.transmit(packet, size, now);
+        Offer::Accepted
+    }
+
     /// Offer a packet to the drop-tail queue.
     #[inline(always)]
     fn append(&mut self, packet: P, now: Nanos) -> Offer {
         let size = packet.bytes();
+        if self.drops(size, now) {
+            return Offer::Dropped;
+        }
+        let packet = packet.pack(&mut self.extras);
+        self.transmit(packet, size, now);
+        Offer::Accepted
+    }
+
+    /// Drop a packet of `size` bytes if the drop-tail queue has no room for it or the gateway refuses it.
+    #[inline(always)]
+    fn drops(&mut self, size: u32, now: Nanos) -> bool {
         // Departures are noted lazily, in batches: a packet that fits beside departed ones fits without them.
         if self.gateway.is_some() || !self.has_room(size) {
             self.note_departures(now);
             let refused = self.gateway.as_mut().is_some_and(|gateway| gateway.refuses(self.queued_bytes));
             if refused || !self.has_room(size) {
                 self.stats.dropped += 1;
-                return Offer::Dropped;
+                return true;
             }
         }
-        let packet = packet.pack(&mut self.extras);
-        self.transmit(packet, size, now);
-        Offer::Accepted
+        false
     }
 
     /// Return whether a packet of `size` bytes fits in the queue, given the departures noted so far.
@@ -362,6 +393,7 @@ impl<P: Packet> Link<P> {
             }
             let number = self.transits.first();
             if self.departed == number {
+                self.observe_departures(now, self.waiting_bytes());
                 self.note_departures(now);
             }
             if self.looks_after_departures {
@@ -394,44 +426,6 @@ impl<P: Packet> Link<P> {
         self.stats.lost += 1;
         self.unpack(packet);
         Some(())
-    }
-
-    /// Return the packets delivered so far.
-    pub const fn delivered(&self) -> u64 {
-        self.stats.delivered
-    }
-
-    /// Return the counters from the start until `now`.
-    pub fn stats(&mut self, now: Nanos) -> LinkStats {
-        self.catch_up(now);
-        self.retire(now);
-        self.stats
-    }
-
-    /// Return the number of packets waiting or on the transmitter at `now`.
-    pub fn queued_packets(&mut self, now: Nanos) -> u64 {
-        self.catch_up(now);
-        self.note_departures(now);
-        let waiting = self.egress.as_ref().map_or(0, |egress| egress.discipline.packets());
-        waiting + self.undeparted()
-    }
-
-    /// Return the number of packets that have left the transmitter and not arrived at `now`.
-    pub fn in_flight_packets(&mut self, now: Nanos) -> u64 {
-        self.catch_up(now);
-        self.note_departures(now);
-        self.retire(now);
-        self.departed - self.transits.first()
-    }
-
-    /// Return delay, capacity and connectivity over time.
-    pub const fn schedule(&self) -> &Schedule {
-        &self.schedule
-    }
-
-    /// Return the size of the buffer.
-    pub const fn limit(&self) -> DropTail {
-        self.limit
     }
 
     /// Propagate a packet unless a disruption drops it. Return its departure, end, and whether it arrives.

@@ -2,6 +2,7 @@
 
 mod foreseen;
 mod load;
+mod telemetry;
 
 pub use load::Load;
 
@@ -12,8 +13,8 @@ use leo_cc::{CongestionControl, External, Scheme};
 use leo_control::{AgentSpec, AgentState, FlowState, KnownRanges, Policy, Report};
 use leo_link::{Codepoint, Histogram, NEVER, Nanos};
 use leo_transport::{
-    AccurateFeedback, AckToSend, EcnMode, HEADER_BYTES, Handshake, ReceiveWindow, Receiver, SEGMENT_BYTES,
-    SendBuffer, Sender, SenderStats,
+    AckToSend, EcnMode, HEADER_BYTES, Handshake, ReceiveWindow, Receiver, SEGMENT_BYTES, SendBuffer, Sender,
+    SenderStats,
 };
 
 use crate::ecn::Ecn;
@@ -89,6 +90,9 @@ pub struct Flow {
     pub plain: bool,
     /// Plain and running.
     pub runs_plainly: bool,
+    /// As plain, but with telemetry; and running.
+    pub measured: bool,
+    pub runs_measured: bool,
     pub phase: Phase,
     /// How the flow uses ECN, and what its data packets carry.
     ecn: EcnMode,
@@ -150,6 +154,8 @@ impl Flow {
             codepoint: Codepoint::NotEct,
             plain: false,
             runs_plainly: false,
+            measured: false,
+            runs_measured: false,
             handshake: None,
             transfer_bytes: None,
             completed: None,
@@ -185,14 +191,22 @@ impl Flow {
         self
     }
 
-    /// Set `plain`, once the flow is configured.
+    /// Set `plain` and `measured`, once the flow is configured.
     pub fn settle(&mut self) {
         let asks = matches!(self.load.as_deref(), Some(Load::Connection(_)));
-        self.plain = !(asks || self.sends_datagrams())
-            && self.windows.is_none()
-            && self.headers.is_none()
-            && self.oracle.is_none()
-            && self.ecn == EcnMode::Off;
+        let has_extras = asks
+            || self.sends_datagrams()
+            || self.windows.is_some()
+            || self.oracle.is_some()
+            || self.ecn != EcnMode::Off;
+        self.plain = !has_extras && self.headers.is_none();
+        self.measured = !has_extras && self.headers.is_some();
+    }
+
+    /// Handle every packet and every ACK the general way.
+    pub fn avoid_shortcuts(&mut self) {
+        (self.plain, self.measured) = (false, false);
+        self.sender.avoid_shortcuts();
     }
 
     /// Use ECN in the mode that the flow's ends have agreed on.
@@ -224,7 +238,7 @@ impl Flow {
     /// Start the application after the connection is open.
     pub fn run(&mut self, now: Nanos) {
         self.phase = Phase::Running;
-        self.runs_plainly = self.plain;
+        (self.runs_plainly, self.runs_measured) = (self.plain, self.measured);
         if let Some(load) = &mut self.load {
             load.start(now);
         }
@@ -253,7 +267,7 @@ impl Flow {
     #[cold]
     pub fn end(&mut self) {
         self.phase = Phase::Stopped;
-        self.runs_plainly = false;
+        (self.runs_plainly, self.runs_measured) = (false, false);
         self.sender.close();
         self.rtt_p95 = self.rtt_p95();
         self.rtt_histogram = Histogram::default();
@@ -361,16 +375,7 @@ impl Flow {
     /// after the last call that sent packets.
     #[inline]
     pub fn wakes_in_vain(&self, now: Nanos) -> bool {
-        self.runs_plainly && self.sender.is_full() && self.next_event() > now
-    }
-
-    /// Record the telemetry header of packet `seq`, which finds `queued_bytes` at its first link. Return the header's bytes.
-    #[inline(never)]
-    pub fn begin_header(&mut self, seq: u64, now: Nanos, queued_bytes: u64) -> u32 {
-        let header = self.sender.scheme().header().unwrap_or_default();
-        let Some(headers) = &mut self.headers else { return 0 };
-        headers.begin(seq, self.sender.packets_out(), now, header, queued_bytes);
-        headers.header_bytes()
+        (self.runs_plainly || self.runs_measured) && self.sender.is_full() && self.next_event() > now
     }
 
     /// Process data that arrives at a flow that is not plain.
@@ -387,38 +392,6 @@ impl Flow {
             self.receiver.on_ecn(packet.ecn.is_answer(), packet.ecn.is_marked());
         }
         self.receiver.on_data(now, packet.seq, packet.timestamp, packet.left_ms(now))
-    }
-
-    /// Complete an ACK of a flow that is not plain; `marked` sets ECE.
-    #[inline(never)]
-    pub fn give_ack(&mut self, packet: &mut Packet, marked: bool) {
-        match self.receiver.feedback(&packet.sacks) {
-            Some(feedback) => {
-                packet.ecn = Ecn::of_ace(feedback.ace);
-                packet.ecn_option = feedback.option;
-            }
-            None => packet.ecn = Ecn::of_ack(marked),
-        }
-        if let Some(windows) = &mut self.windows {
-            windows.announce(packet.seq, self.receiver.edge());
-        }
-        if let Some(headers) = &mut self.headers {
-            packet.bytes += headers.answer(packet) as u16;
-        }
-    }
-
-    /// Pass the telemetry of the packet that `ack` answers to the scheme and the counters of accurate ECN to the sender.
-    /// Return whether the ACK has ECE set.
-    #[inline(never)]
-    pub fn take_feedback(&mut self, ack: &Packet, now: Nanos) -> bool {
-        if let Some(hops) = self.headers.as_mut().and_then(|headers| headers.acknowledged(ack)) {
-            self.sender.scheme_mut().on_telemetry(now, hops);
-        }
-        if self.ecn == EcnMode::Accurate {
-            self.sender.hear(AccurateFeedback { ace: ack.ecn.ace(), option: ack.ecn_option });
-            return false;
-        }
-        ack.ecn.is_echo()
     }
 
     #[inline(never)]

@@ -3,6 +3,7 @@
 mod clients;
 mod connecting;
 mod forwarding;
+mod measured;
 mod oracles;
 mod parallel;
 mod running;
@@ -22,7 +23,7 @@ use crate::packet::{Arrival, Head, Kind, Packet};
 use crate::path::{Next, Paths};
 use crate::run_log::{BbrSeries, FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{ConstellationSpec, Scenario, nanos};
-use crate::telemetry::{Port, bandwidth_bps};
+use crate::telemetry::Port;
 use parallel::Parallel;
 
 /// The shortest monitor interval.
@@ -132,7 +133,7 @@ impl Simulation {
     /// Handle every packet and every ACK the general way, for tests of equality: results are the same.
     #[must_use]
     pub fn without_shortcuts(mut self) -> Self {
-        self.flows.iter_mut().for_each(|flow| flow.sender.avoid_shortcuts());
+        self.flows.iter_mut().for_each(Flow::avoid_shortcuts);
         self
     }
 
@@ -241,7 +242,11 @@ impl Simulation {
         // misses in a network of thousands.
         if !head.special.is_nothing() || !self.flows[head.flow as usize].runs_plainly {
             let head = *head;
-            self.arrive(link, head);
+            if head.special.is_nothing() && self.flows[head.flow as usize].runs_measured {
+                self.arrive_measured(link, &head);
+            } else {
+                self.arrive(link, head);
+            }
             return;
         }
         let arrival = Arrival::of(head, self.now);
@@ -270,11 +275,11 @@ impl Simulation {
     /// Forward a packet that leaves `link` to the next link or to its endpoint.
     #[inline(never)]
     fn arrive(&mut self, link: usize, mut head: Head) {
+        let next = self.paths.onward(&head, head.hop + 1, link);
         if !self.ports.is_empty() && self.flows[head.flow as usize].headers.is_some() {
-            head.bytes += self.note_passage(&head, link);
+            head.bytes += self.note_passage(&head, link, next);
         }
         head.hop += 1;
-        let next = self.paths.onward(&head, head.hop, link);
         // As IP's time to live: tables that change can send a packet around.
         let next = next.map(|next| if head.hop == u8::MAX { Next::Nowhere } else { next });
         if let (Some(next), false) = (next, head.special.has_options()) {
@@ -323,27 +328,6 @@ impl Simulation {
             .filter_map(Next::link)
             .any(|link| self.links[link as usize].parts_codepoints());
         self.flows[packet.flow as usize].order.check(packet, parts);
-    }
-
-    /// Update the telemetry header of a packet that leaves the link `from`. Return the bytes by which the packet grows.
-    #[inline(never)]
-    fn note_passage(&mut self, packet: &Head, from: usize) -> u16 {
-        let flow = &mut self.flows[packet.flow as usize];
-        let Some(headers) = flow.headers.as_mut().filter(|_| packet.kind == Kind::Data) else { return 0 };
-        let mut grows = 0;
-        // Access links have no port: they model distance, not a switch.
-        if let Some(port) = self.ports.get_mut(from) {
-            let departure = self.links[from].last_departure();
-            let rate = bandwidth_bps(self.links[from].schedule(), departure.at);
-            grows = headers.leave(packet, port, from as u32, rate, departure);
-        }
-        let next = match self.paths.onward(packet, packet.hop + 1, from) {
-            Some(Next::Nowhere) => return grows,
-            next => next.and_then(Next::link),
-        };
-        let queued_bytes = next.map(|link| self.links[link as usize].queued_bytes(self.now));
-        headers.go_on(packet, queued_bytes);
-        grows
     }
 
     fn received(&mut self, packet: &Head) {
@@ -432,6 +416,10 @@ impl Simulation {
             if let Some(first) = self.paths.enter(path, true) {
                 self.send_head(first, head);
             }
+            return;
+        }
+        if ack.sacks.says_nothing() && self.flows[index].measured {
+            self.send_measured_ack(head);
             return;
         }
         let mut packet = Packet { sacks: ack.sacks, ..head.into() };

@@ -12,7 +12,7 @@ use leo_cc::{Header, Hop, MAX_HOPS};
 use leo_link::{Departure, Nanos};
 use leo_transport::SackBlocks;
 
-use crate::packet::{Head, Packet};
+use crate::packet::Head;
 
 /// Initial number of packets per flow.
 const SLOTS: usize = 64;
@@ -159,20 +159,23 @@ impl Headers {
 
     /// Record that `ack` leaves the receiver. It answers the latest packet, even one whose ACK was delayed. Return the bytes
     /// of the telemetry that it echoes.
-    pub fn answer(&mut self, ack: &Packet) -> u32 {
-        let answer = Answer { cumulative: ack.seq, echo: ack.timestamp, sacks: ack.sacks, seq: self.latest };
+    pub fn answer(&mut self, ack: &Head, sacks: SackBlocks) -> u32 {
+        let answer = Answer { cumulative: ack.seq, echo: ack.timestamp, sacks, seq: self.latest };
         self.answers.push_back(answer);
         self.bytes_of(self.index(self.latest))
     }
 
     /// Return the hops of the packet that `ack` answers; `None` if its slot was overwritten.
-    pub fn acknowledged(&mut self, ack: &Packet) -> Option<&[Hop]> {
+    pub fn acknowledged(&mut self, ack: &Head, sacks: &SackBlocks) -> Option<&[Hop]> {
         let is_it = |answer: &Answer| {
-            (answer.cumulative, answer.echo) == (ack.seq, ack.timestamp) && answer.sacks == ack.sacks
+            (answer.cumulative, answer.echo) == (ack.seq, ack.timestamp) && answer.sacks == *sacks
         };
-        // ACKs before it were lost, or arrive later over an older route with old information.
-        let position = self.answers.iter().position(is_it)?;
-        let answer = self.answers.drain(..=position).next_back()?;
+        // Almost always the first. ACKs before it were lost, or arrive later over an older route with old information.
+        if !self.answers.front().is_some_and(is_it) {
+            let position = self.answers.iter().position(is_it)?;
+            self.answers.drain(..position);
+        }
+        let answer = self.answers.pop_front()?;
         self.collected(answer.seq)
     }
 

@@ -41,7 +41,7 @@ impl<P: Packet> Link<P> {
     pub fn observed(mut self) -> Self {
         self.observer = Some(Box::default());
         self.looks_after_departures = true;
-        self.catches_up_at_polls = true;
+        self.catches_up_at_polls |= self.egress.is_some();
         self.is_plain = false;
         self.only_delays = None;
         self

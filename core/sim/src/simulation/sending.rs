@@ -23,6 +23,8 @@ impl Simulation {
             self.flows[index].sender.next_timer()
         } else if self.flows[index].plain {
             self.send_plain(index)
+        } else if self.flows[index].measured {
+            self.send_measured(index)
         } else {
             self.send_any(index);
             self.flows[index].sender.next_timer()
@@ -135,7 +137,7 @@ impl Simulation {
         if target.only_delays() {
             target.offer_delayed(head, at);
         } else {
-            target.offer(head.into(), at);
+            target.offer_compact(head, at);
         }
         if idle {
             self.events.wake_link(link, self.links[link].next_event());

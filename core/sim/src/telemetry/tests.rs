@@ -1,5 +1,5 @@
 use super::*;
-use crate::packet::{Head, Kind};
+use crate::packet::{Head, Kind, Packet};
 
 const MS: Nanos = 1_000_000;
 
@@ -53,7 +53,7 @@ fn the_bytes_of_header_and_records_are_known_on_the_way_and_echoed() {
     assert_eq!(headers.leave(&sent, &mut port, 4, 8, departure(2 * MS)), 28);
     headers.go_on(&sent, None);
     assert_eq!(headers.added_bytes(&sent), 68);
-    assert_eq!(headers.answer(&Head { seq: 8, ..Head::new(Kind::Ack, 52, 0, 0) }.into()), 68);
+    assert_eq!(headers.answer(&Head { seq: 8, ..Head::new(Kind::Ack, 52, 0, 0) }, SackBlocks::default()), 68);
     // Another transmission has its own header.
     assert_eq!(headers.added_bytes(&packet(0, 7, 900)), 0);
 }
@@ -151,14 +151,14 @@ fn an_acknowledgement_tells_of_the_packet_that_came_last_and_lost_ones_are_skipp
     for seq in 0..4 {
         pass(&mut headers, &packet(0, seq, seq), &mut port, (3, 8), departure(seq), None);
         if seq % 2 == 1 {
-            headers.answer(&ack(seq + 1));
+            headers.answer(&ack(seq + 1), SackBlocks::default());
         }
     }
     // The first ACK is lost.
     let came = Packet::from(Head { propagation: 7, ..ack(4).head });
-    assert_eq!(headers.acknowledged(&came).map(|hops| hops[0].departed_at), Some(3));
+    assert_eq!(headers.acknowledged(&came, &came.sacks).map(|hops| hops[0].departed_at), Some(3));
     assert!(headers.answers.is_empty());
-    assert!(headers.acknowledged(&ack(2)).is_none(), "an older one that comes later");
+    assert!(headers.acknowledged(&ack(2), &ack(2).sacks).is_none(), "an older one that comes later");
 }
 
 #[test]
@@ -178,8 +178,9 @@ fn duplicate_acknowledgements_are_told_apart_by_what_they_selectively_acknowledg
     // Packet 1 is lost. So is the ACK of packet 0, which equals the others except for the SACK blocks.
     for (seq, end) in [(0, 0), (2, 3), (3, 4)] {
         pass(&mut headers, &packet(0, seq, seq), &mut port, (3, 8), departure(seq), None);
-        headers.answer(&duplicate(end));
+        headers.answer(&duplicate(end), duplicate(end).sacks);
     }
-    let mut departed_at = |end| headers.acknowledged(&duplicate(end)).map(|hops| hops[0].departed_at);
+    let mut departed_at =
+        |end| headers.acknowledged(&duplicate(end), &duplicate(end).sacks).map(|hops| hops[0].departed_at);
     assert_eq!([departed_at(3), departed_at(4)], [Some(2), Some(3)]);
 }

@@ -154,6 +154,8 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
                 "seed": seed,
                 "host_jitter_us": jitter,
                 "handshake": handshake,
+                "telemetry_header_bytes": 12 * (seed % 2),
+                "telemetry_hop_bytes": 28 * (seed % 2),
                 "links": links,
                 "flows": flows,
                 "events": events,

@@ -11,7 +11,7 @@ const UNPACED: u64 = 10;
 
 impl Sender {
     /// Return the next packet that may go out at `now`. Call until it returns `None`.
-    #[inline(never)]
+    #[inline(always)]
     pub fn transmit(&mut self, now: Nanos) -> Option<Transmit> {
         self.transmit_up_to(1, now)
     }

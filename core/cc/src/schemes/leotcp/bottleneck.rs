@@ -56,7 +56,9 @@ impl PathMonitor {
             // telemetry is used"
             return None;
         }
-        self.previous.resize(hops.len(), (0, 0));
+        if self.previous.len() != hops.len() {
+            self.previous.resize(hops.len(), (0, 0));
+        }
         let mut worst: Option<Bottleneck> = None;
         let mut waited = 0.0;
         for (hop, previous) in hops.iter().zip(&mut self.previous) {
