@@ -36,7 +36,7 @@ SHELL := /bin/bash
 .PHONY: setup train test test-core test-python bench papers lint report wheels clients lock browser mahimahi kernel lab quiche
 .PHONY: docs leobench fuzz clean
 .PHONY: built bytecode core-tests programs installed
-.PHONY: pytest pytest-shared pytest-real-time pytest-late beside-shared beside-pytest checks-of-cargo
+.PHONY: pytest pytest-shared pytest-real-time beside-pytest checks-of-cargo
 .PHONY: lint-text lint-types lint-rust
 
 setup: $(STAMPS)/project $(STAMPS)/core $(BIN)/mm-leo $(BIN)/leo-app
@@ -81,15 +81,16 @@ train: setup
 	$(BIN)/leogym evaluate leo-single leo-pair \
 	    --schemes cubic,reno,orbit=$$out/policy --out $$out/evaluation
 
-# Build everything on all cores, then run all tests at once. The real-time ones leave the cores mostly idle, so they have the
-# highest priority and the others' company; the few that were late all the same run again at the end. The compilers' checks
-# have the lowest priority. Three jobs more than cores: one for each part of pytest, one for pyright, a core each for cargo.
+# Build everything on all cores, then run the Python tests that may share the machine, then the real-time ones. The remaining
+# checks run at the lowest priority, and end before the real-time tests begin: beside a compiler, even at that priority, the
+# machine stands still for tens of ms, and tests that need the clock skip. Two jobs more than cores: one for pytest, one for
+# pyright, and a core each for cargo.
 test:
 	@scripts/require.sh
 	@echo "building on $$(nproc) cores; each part's output comes when it is done"
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target built
-	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 3)) --output-sync=none pytest-shared beside-shared beside-pytest
-	@$(MAKE) --no-print-directory pytest-late
+	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 2)) --output-sync=none pytest-shared beside-pytest
+	@$(MAKE) --no-print-directory pytest-real-time
 
 built: lint-text programs bytecode core-tests
 
@@ -129,12 +130,8 @@ test-python: setup browser mahimahi kernel lab
 	@$(MAKE) --no-print-directory pytest
 
 pytest: setup
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=none pytest-shared beside-shared
-	@$(MAKE) --no-print-directory pytest-late
-
-# Without root, `nice` only warns; most of these tests need root, too.
-beside-shared: setup
-	@nice -n -20 $(MAKE) --no-print-directory --output-sync=target pytest-real-time
+	@$(MAKE) --no-print-directory pytest-shared
+	@$(MAKE) --no-print-directory pytest-real-time
 
 # LeoBench's results and page, in docs/leobench/results. What this build would judge the same again is kept, so an
 # interrupted one goes on. TIER=lab judges ENTRIES on the lab's kernel.
@@ -159,10 +156,6 @@ clients: setup
 
 pytest-real-time: setup
 	$(BIN)/python -m pytest --part real-time $(SLOWEST)
-
-# The real-time tests that skipped because the machine was late, alone.
-pytest-late: setup
-	nice -n -20 $(BIN)/python -m pytest --part late
 
 # The report's test needs a real browser; as root, this installs it with the system's package manager.
 browser:

@@ -1,11 +1,10 @@
 """Pytest options and fixtures for all tests.
 
-`make test` runs two parts at once. ``--part shared`` runs on all cores: these tests use no clock or a virtual
-one (simulator, training, traces, lab), so load does not change their results. Only tests that start a Ray
-cluster run one after another (``xdist_group("ray")``), since Ray chooses ports before it binds them.
-``--part real-time`` runs the tests marked ``real_time`` one by one, at the highest priority: they drive real
-TCP and mm-leo on the machine's clock. A test whose run was late all the same is skipped, as its result does
-not count; afterwards ``--part late`` runs it again, alone. Without ``--part``, all tests run one by one.
+`make test` runs pytest twice. ``--part shared`` runs on all cores at once: these tests use no clock or a
+virtual one (simulator, training, traces, lab), so load does not change their results. Only tests that start a
+Ray cluster run one after another (``xdist_group("ray")``), since Ray chooses ports before it binds them.
+``--part real-time`` runs the tests marked ``real_time`` alone and one by one: they drive real TCP and mm-leo
+on the machine's clock, and late runs do not count. Without ``--part``, all tests run one after another.
 """
 
 from __future__ import annotations
@@ -23,14 +22,10 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests.support.lateness import LATE
-
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-PARTS = ("shared", "real-time", "late")
-LATE_TESTS = "leogym/late"
-"""Pytest's cache has the late tests of the last real-time part under this name."""
+PARTS = ("shared", "real-time")
 DISK_BYTES = 1 << 20
 BROWSER_FLAGS = (
     "--headless",
@@ -69,66 +64,26 @@ hypothesis.settings.load_profile("repeated")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--part``. A second ``-m`` would override the first one, for example PYTEST_ADDOPTS'."""
     parser.addoption(
-        "--part",
-        choices=PARTS,
-        help="only tests that share the machine, only real-time ones, or only those that were late",
+        "--part", choices=PARTS, help="only tests that share the machine, or only real-time ones"
     )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skip modules without a test of the part: importing them all takes most of a minute."""
-    part = config.getoption("--part")
-    if part in (None, "shared") or collection_path.suffix != ".py":
-        return None
-    if part == "late":
-        modules = {Path(config.rootpath, test.partition("::")[0]).resolve() for test in _late_tests(config)}
-        return collection_path.resolve() not in modules or None
-    return "pytest.mark.real_time" not in collection_path.read_text(encoding="utf-8") or None
-
-
-def _late_tests(config: pytest.Config) -> list[str]:
-    return config.cache.get(LATE_TESTS, []) if config.cache is not None else []
+    """Skip modules without a real-time test: importing them all takes most of a minute."""
+    if config.getoption("--part") == "real-time" and collection_path.suffix == ".py":
+        return "pytest.mark.real_time" not in collection_path.read_text(encoding="utf-8") or None
+    return None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the other parts' tests."""
+    """Deselect the other part's tests."""
     part = config.getoption("--part")
     if part is None:
         return
-    if part == "late":
-        other = [item for item in items if item.nodeid not in _late_tests(config)]
-    else:
-        other = [
-            item for item in items if (item.get_closest_marker("real_time") is None) != (part == "shared")
-        ]
+    other = [item for item in items if (item.get_closest_marker("real_time") is None) != (part == "shared")]
     if other:
         config.hook.pytest_deselected(items=other)
         items[:] = [item for item in items if item not in set(other)]
-
-
-class LateTests:
-    """Keeps which tests were skipped because their runs were late."""
-
-    def __init__(self) -> None:
-        self.tests: list[str] = []
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep a late test."""
-        if report.skipped and isinstance(report.longrepr, tuple):
-            reason = report.longrepr[2].removeprefix("Skipped: ")
-            if reason.startswith(LATE):
-                self.tests.append(report.nodeid)
-
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the late tests for the late part."""
-        if session.config.cache is not None:
-            session.config.cache.set(LATE_TESTS, self.tests)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Keep the late tests of the real-time part."""
-    if config.getoption("--part") == "real-time":
-        config.pluginmanager.register(LateTests())
 
 
 def pytest_collection_finish() -> None:

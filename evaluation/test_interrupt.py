@@ -64,7 +64,7 @@ def _where(process):
     [
         _on("kernel", signal.SIGINT, {"mm-leo", "leo-bridge", "traffic"}, pytest.mark.real_time),
         _on("mahimahi", signal.SIGTERM, {"mm-link", "leo-bridge", "traffic"}, pytest.mark.real_time),
-        _on("lab", signal.SIGINT, {"qemu-system-x86"}, pytest.mark.real_time),
+        _on("lab", signal.SIGINT, {"qemu-system-x86"}),
         _on("simulator", signal.SIGINT, {"ray::_run_remot"}, pytest.mark.xdist_group("ray")),
     ],
 )
@@ -77,8 +77,7 @@ def test_an_interrupted_run_ends_leaves_nothing_and_keeps_what_is_recorded(
     out = tmp_path / "out"
     options = ["--schemes", "satcp", "--repeats", "1", "--backend", backend, "--out", str(out), "--jobs", "1"]
     options += ["--ray", "local"] if on_ray else []
-    # Real runs beside those in the simulator come and go.
-    before = None if on_ray else (bridge_process.clean(), _names())
+    before = bridge_process.clean(), _names()
     evaluating = subprocess.Popen(
         [sys.executable, "-X", "faulthandler", "evaluate.py", str(short), str(long), *options],
         cwd=ROOT,
@@ -112,9 +111,8 @@ def test_an_interrupted_run_ends_leaves_nothing_and_keeps_what_is_recorded(
         never=lambda: str({pid: Path(f"/proc/{pid}/status").read_text() for pid in _still(started)}),
     )
     assert not list(Path("/tmp").glob(f"leogym-*-{evaluating.pid}-*"))
-    if before is not None:
-        assert bridge_process.clean() == before[0]
-        _eventually(lambda: _names() == before[1], never=lambda: f"{_names()}, before {before[1]}")
+    assert bridge_process.clean() == before[0]
+    _eventually(lambda: _names() == before[1], never=lambda: f"{_names()}, before {before[1]}")
     # --resume continues with the first run recorded, if it was valid.
     store = Store.resume(out, description.read(out))
     assert len(store.recorded) == (0 if (out / "invalid.csv").exists() else 1)

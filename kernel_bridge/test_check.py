@@ -48,7 +48,6 @@ def test_the_check_tells_each_backend_once(monkeypatch: pytest.MonkeyPatch) -> N
         assert line.count(f"{name.removeprefix('backend ')}: ") == 1
 
 
-@pytest.mark.real_time  # real runs beside it must keep what it would clean up
 def test_only_folders_of_processes_that_are_gone_are_removed(tmp_path):
     ended = subprocess.Popen(["true"])
     ended.wait()

@@ -283,7 +283,6 @@ def test_a_guest_that_hangs_is_ended_and_leaves_no_process():
 
 
 @needs_lab
-@pytest.mark.real_time  # real runs beside it must keep what it would clean up
 def test_the_guest_goes_with_its_caller():
     code = (
         "from kernel_bridge.lab import image, machine;"

@@ -10,7 +10,6 @@ import pytest
 from leogym import traces
 from leogym.kernel_bridge.mahimahi import Link, Queue, Server, missing, read_log, run
 from leogym.traces.__main__ import main as traces_main
-from tests.support.lateness import skip_late
 
 pytestmark = pytest.mark.real_time
 
@@ -108,7 +107,7 @@ def test_real_mahimahi_carries_an_exported_traces_average_within_2_percent_both_
         late_ms = log.lateness_ms(begin_ms, end_ms)
         p99_ms = np.percentile(late_ms, 99)
         if p99_ms >= LATE_MS:
-            skip_late(
+            pytest.skip(
                 f"this machine is too slow or too busy for mahimahi in real time: {direction} opportunities "
                 f"were handled {p99_ms:.0f} ms late (99th percentile; longest {late_ms.max()} ms)"
             )
@@ -124,7 +123,7 @@ def test_real_mahimahi_carries_an_exported_traces_average_within_2_percent_both_
         print(f"{direction}: the trace's average is {average:.3f} Mbit/s; {measured}; {p99_ms:.0f} ms late")
         departed, received = measured["mahimahi's departures"], measured["iperf3's receiver"]
         if received < 0.99 * departed:
-            skip_late(
+            pytest.skip(
                 f"this machine is too slow or too busy: of {departed:.1f} Mbit/s that left mahimahi's "
                 f"{direction}, iperf3 read {received:.1f}; its socket overflowed"
             )

@@ -5,7 +5,7 @@ import math
 import os
 import subprocess
 import sys
-from typing import Never, Self
+from typing import Self
 
 import pytest
 
@@ -33,14 +33,6 @@ while True:
     due = max(due, now)
 print(*late)
 """
-
-LATE = "late: "
-"""Begins the reason of a test that was skipped because of this machine's load."""
-
-
-def skip_late(reason: str) -> Never:
-    """Skip a test whose result does not count; `make test` runs it again when nothing else runs."""
-    pytest.skip(f"{LATE}{reason}")
 
 
 class Lateness:
@@ -81,8 +73,8 @@ class Lateness:
         """Skip the test, whatever its result, if a sleep was later than ``ms`` or one in a hundred than
         ``often_ms``."""
         if self.worst_ms > ms:
-            skip_late(f"this machine stood still for {self.worst_ms:.0f} ms, and {ms:g} ms are tolerable")
+            pytest.skip(f"this machine stood still for {self.worst_ms:.0f} ms, and {ms:g} ms are tolerable")
         if (often := self.quantile_ms(0.99)) > often_ms:
-            skip_late(
+            pytest.skip(
                 f"this machine was {often:.1f} ms late (99th percentile), {often_ms:g} ms are tolerable"
             )
