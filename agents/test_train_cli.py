@@ -217,7 +217,7 @@ def test_other_scenarios_say_what_they_drop_and_bring_in_one_line(capsys, tmp_pa
 def test_the_presets_own_sampler_says_which_ranges_change_and_how_to_keep_them(capsys):
     assert told_of(capsys, "--set", "scenarios=leo") == [
         "scenarios: the preset samples leo already, and your value replaces all of its ranges: "
-        "duration_s=60.0 instead of 30.0, flows=[1, 3] instead of 1, rate_mbps=[40.0, 160.0] instead of "
+        "duration_s=60.0 instead of 120.0, flows=[1, 3] instead of 1, rate_mbps=[40.0, 160.0] instead of "
         "[10.0, 160.0], extra_delay_ms=0.0 instead of [0.0, 40.0]; to change a single range, use --set "
         "scenarios.KEY=VALUE",
         "scenarios: sb3 trains one flow of each scenario, up to 2 others run cubic; --engine rllib trains "
