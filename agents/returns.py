@@ -72,8 +72,19 @@ def measure(ids: Iterable[str], episodes: int) -> Iterator[Return]:
 
 def _of_preset(preset: Preset, episodes: int) -> Iterator[Return]:
     rng = np.random.default_rng(FIRST_SEED)
+    levels: int | None = preset.arguments.get("actions")
+
+    def random(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        shape = len(rows), 1
+        actions = (
+            rng.uniform(-1.0, 1.0, shape)
+            if levels is None
+            else rng.choice(np.linspace(-1.0, 1.0, levels), shape)
+        )
+        return actions.astype(np.float32)
+
     fixed: dict[str, Act] = {
-        "random": lambda rows: rng.uniform(-1.0, 1.0, (len(rows), 1)).astype(np.float32),
+        "random": random,
         **{
             f"always {value:+g}": lambda rows, value=value: np.full((len(rows), 1), value, np.float32)
             for value in (-1.0, 0.0, 1.0)

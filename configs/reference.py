@@ -10,7 +10,7 @@ PREFACE = """# The scenario file
 
 `python -m configs.reference` writes this page from the schema (`configs/scenario.py`, `configs/queue.py`).
 
-A scenario is one YAML file with links and flows; every backend runs the same file. Unknown keys and loose
+A scenario is one YAML file with links and flows, the same for every backend. Unknown keys and loose
 types are errors: one line names the file, the field and the rule. Delays are one-way and in ms; rates count
 IP packets of 1,500 bytes. `configs/scenarios/` has examples, and `configs/topologies.py` makes others:
 `dumbbell([0, 15, 40])`, `parking_lot(12)`, `two_paths()`.

@@ -15,7 +15,7 @@ leo-single` runs one of them; `--quick` shortens it. [studies/papers](../studies
 the papers' suites with their papers.
 
 """
-MOST_NAMED = 3
+MOST_NAMED = 7
 """A suite with more schemes has their number in the table."""
 PLACE = re.compile(r", (?=sections? |Figs?\. |Table )")
 """Begins the place within a work."""

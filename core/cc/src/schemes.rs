@@ -216,7 +216,7 @@ schemes! { $
     }
     Veno(Windowed<veno::Veno>) {
         "veno": |_| veno::Veno::new(),
-        "Veno (Fu and Liew, JSAC 2003): Reno that takes a loss for random while few packets are queued.";
+        "Veno (Fu and Liew, JSAC 2003): Reno that treats a loss as random while few packets are queued.";
     }
     Vivace(Box<vivace::Vivace>) {
         "vivace": vivace::Vivace::nsdi_2018,

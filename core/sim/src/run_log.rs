@@ -97,7 +97,7 @@ table! {
         lost_packets: Vec<u32>, "packets", "packets deemed lost";
         retransmitted_packets: Vec<u32>, "packets", "packets retransmitted";
         path_change_s: Vec<f64>, "s",
-            "when the scheme last took the path for changed or about to change: LeoCC's preparation for a reconfiguration, the opening of StarQUIC's margin, SaTCP's report; NaN before the first, and for schemes that look for none";
+            "when the scheme last detected or expected a change of path: LeoCC's preparation for a reconfiguration, the opening of StarQUIC's margin, SaTCP's report; NaN before the first, and for schemes that look for none";
     }
 }
 
