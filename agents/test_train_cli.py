@@ -223,8 +223,8 @@ def test_the_presets_own_sampler_says_which_ranges_change_and_how_to_keep_them(c
         "scenarios: sb3 trains one flow of each scenario, up to 2 others run cubic; --engine rllib trains "
         "all, and scenarios.learning_flows=1 trains one with every engine",
     ]
-    same = "scenarios={sampler: leo, flows: 1, duration_s: 120, rate_mbps: [10, 160], extra_delay_ms: [0, 40]}"
-    assert told_of(capsys, "--set", same) == []
+    same = "{sampler: leo, flows: 1, duration_s: 120, rate_mbps: [10, 160], extra_delay_ms: [0, 40]}"
+    assert told_of(capsys, "--set", f"scenarios={same}") == []
 
 
 def test_flows_that_do_not_learn_with_sb3_are_named_however_they_were_set(capsys, tmp_path):

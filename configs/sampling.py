@@ -128,7 +128,7 @@ class LeoSampling(FlowMix):
 
 
 class AuroraSampling(FlowMix):
-    """One flow by default on a slow static link, over the ranges of Aurora's simulator (Jay et al., ICML 2019).
+    """One flow by default, on a slow static link with ranges of Aurora's simulator (Jay et al., ICML 2019).
 
     Published: rate, one-way latency, random loss, a queue of 1 + floor(e^u) packets with u uniform in [0, 8],
     and episodes of 400 monitor intervals of half an RTT, which is ``duration_rtts`` base RTTs. Left out:
