@@ -41,6 +41,8 @@ def test_an_agent_with_nothing_to_train_says_so(tmp_path):
         ("astraea", "--steps or --minutes: give one"),
         ("astraea --steps 1 --set foo=1", r"^--set: foo: unknown key \("),
         ("astraea --steps 1 --set gamma=high", "^--set: gamma: "),
+        ("astraea --steps 1 --set agent=ppo", "^--set: agent: --agent names it; algo=NAME "),
+        ("astraea --steps 1 --set scenarios.sampler=led", "scenarios: sampler: 'led': unknown .nearest: leo"),
         ("astraea --steps 0", "steps: must be a whole number from 1 to"),
         ("astrea --steps 1", "--agent: astrea: .*nearest: astraea"),
         ("astraea --steps 1 --workers 100000", "--workers: 100000: this machine can run"),

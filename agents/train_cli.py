@@ -270,6 +270,8 @@ def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | N
         data.pop("minutes", None)
     preset = build(scheme.settings, str(source), data)  # built first, so errors name the file
     assignments = [parse_assignment(text) for text in flags.set]
+    if any(key == "agent" for key, _ in assignments):
+        raise InputError("--set: agent: --agent names it; algo=NAME trains its task with another algorithm")
     data = copy.deepcopy(data)
     for key, value in assignments:
         assign(data, key, value)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from leogym.common import home, signals, streams
 from leogym.common.atomic import DISK_FULL_ERRORS
-from leogym.common.nearest import nearest
+from leogym.common.nearest import nearest, suggest_names
 
 Arguments = ParamSpec("Arguments")
 
@@ -33,6 +33,7 @@ _UNION_MEMBER = re.compile(r"(\.(bool|int|float|str|none|constrained-\w+|\w+\[.*
 _TYPE_NAMES = {
     "bool_type": "true or false",
     "dict_type": "a mapping",
+    "model_attributes_type": "a mapping",
     "list_type": "a list",
     "string_type": "a text",
     "tuple_type": "a list",
@@ -55,6 +56,8 @@ def one_line(source: str, error: ValidationError) -> str:
     rule = first["msg"].removeprefix("Value error, ")
     if (type_name := _TYPE_NAMES.get(first["type"])) is not None:
         rule = f"must be {type_name}, not {shortened(first['input'])}"
+    if first["type"].startswith("union_tag"):
+        rule = _kind_rule(first)
     if first["type"] == "literal_error":
         near = nearest(str(first["input"]), re.findall("'([^']*)'", first.get("ctx", {}).get("expected", "")))
         rule += f", not {shortened(first['input'])}" + (f" (nearest: {', '.join(near)})" if near else "")
@@ -67,6 +70,16 @@ def one_line(source: str, error: ValidationError) -> str:
     if len(rule) > MAX_RULE_CHARACTERS:
         rule = rule[:MAX_RULE_CHARACTERS] + "…"
     return printable(f"{source}: {field}: {rule}{more}")
+
+
+def _kind_rule(violation: Mapping[str, Any]) -> str:
+    """Return the rule of a mapping whose key for its kind, such as ``sampler``, is missing or unknown."""
+    context = violation["ctx"]
+    key = context["discriminator"].strip("'")
+    if violation["type"] == "union_tag_not_found":
+        return f"{key}: is missing"
+    names = re.findall("'([^']*)'", context["expected_tags"])
+    return f"{key}: {shortened(context['tag'])}: unknown {suggest_names(context['tag'], names)}"
 
 
 def _field(violation: Mapping[str, Any]) -> str:

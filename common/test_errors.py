@@ -5,8 +5,11 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from pydantic import ValidationError
 
-from leogym.common.errors import InputError, reports_input_errors
+from leogym.common.errors import InputError, one_line, reports_input_errors
+from leogym.common.strict import Strict
+from leogym.configs.sampling import Sampling
 from leogym.configs.scenario import parse
 
 
@@ -40,6 +43,25 @@ def test_an_unknown_key_is_answered_by_the_nearest_right_ones(link: dict[str, ob
     with pytest.raises(InputError) as caught:
         parse(scenario, "x.yaml")
     assert str(caught.value).startswith(f"x.yaml: {expected}")
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ({"sampler": "led"}, "ranges: sampler: 'led': unknown (nearest: leo, "),
+        ({"duration_s": 3}, "ranges: sampler: is missing"),
+        (3, "ranges: must be a mapping, not 3"),
+    ],
+)
+def test_a_mapping_of_an_unknown_kind_is_answered_by_the_key_of_its_kind(
+    ranges: object, message: str
+) -> None:
+    class Mixture(Strict):
+        ranges: Sampling
+
+    with pytest.raises(ValidationError) as caught:
+        Mixture.model_validate({"ranges": ranges})
+    assert one_line("x.yaml", caught.value).startswith(f"x.yaml: {message}")
 
 
 def raises(error: BaseException) -> Callable[[], int]:

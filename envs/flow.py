@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from leogym.common.errors import InputError
-from leogym.envs.actions import action_space, levels
+from leogym.envs.actions import action_space, fit_shape, levels
 from leogym.envs.frames import FPS, MODES, with_frame_rate
 from leogym.envs.options import parse_limit, parse_mask, parse_mode, scenario_option, scenario_options
 from leogym.envs.reports import FIELDS, ReportReader
@@ -147,6 +147,7 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
         self._levels = levels(actions)
         self.action_space = action_space(batch.action_dim, actions)
         self._reader = ReportReader(batch.report_fields)
+        self._action_shape = (batch.action_dim,)
         self._actions = np.zeros((1, 1, batch.action_dim), np.float32)
         self._over = True
         self._frames = self._simulations.frames(render_mode, MODES)
@@ -177,7 +178,8 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
         """Apply ``action`` (action_dim,), or a discrete one, and run one monitor interval."""
         if self._over:
             raise ResetNeeded("the episode is over: call reset")
-        self._actions[0, 0] = action if self._levels is None else self._levels(action)
+        numbers = action if self._levels is None else self._levels(action)
+        self._actions[0, 0] = fit_shape(numbers, self._action_shape)
         self._simulations.step(self._actions)
         if self._frames is not None:
             self._frames.record()
@@ -264,7 +266,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._reader = ReportReader(batch.report_fields)
-        self._action_shape = (num_envs, 1, batch.action_dim)
+        self._action_shape = (num_envs, batch.action_dim)
         self._rngs: list[np.random.Generator | None] = [None] * num_envs
         self._ended: NDArray[np.intp] = np.arange(0)
         self._elapsed = np.zeros(num_envs, dtype=np.int64)
@@ -297,10 +299,10 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         scenarios = scenario_options(options, self.num_envs, ignored="reset_mask")
         if seed is None:
             seeds: Sequence[int | None] = [None] * self.num_envs
-        elif isinstance(seed, int):
-            seeds = [seed_of_rank(seed + index, self.rank) for index in range(self.num_envs)]
-        else:
+        elif isinstance(seed, Sequence | np.ndarray):
             seeds = seed
+        else:
+            seeds = [seed_of_rank(seed + index, self.rank) for index in range(self.num_envs)]
         if len(seeds) != self.num_envs:
             raise InputError(f"seed: {len(seeds)} seeds: must be {self.num_envs}, one per environment")
         reset = self._present if mask is None else mask
@@ -323,7 +325,8 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
             raise ResetNeeded(f"episodes {self._ended.tolist()} are over: reset them by options reset_mask")
         if self._levels is not None:
             actions = self._levels(actions)
-        self._simulations.step(np.ascontiguousarray(actions, np.float32).reshape(self._action_shape))
+        numbers = np.ascontiguousarray(fit_shape(actions, self._action_shape), np.float32)
+        self._simulations.step(numbers[:, None])
         if self._frames is not None:
             self._frames.record()
         rewards = self._rewards.astype(np.float64)

@@ -1,6 +1,7 @@
 """Arguments of environments: the ``options`` of ``reset``, and a vector's ends of episodes."""
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -56,9 +57,10 @@ def parse_limit(max_episode_steps: int | None) -> int | None:
     """Return the longest episode in steps, or None without a limit; raise `InputError` if it is none."""
     if max_episode_steps is None or max_episode_steps == UNLIMITED:
         return None
-    if max_episode_steps < 1:
-        raise InputError(f"max_episode_steps: {max_episode_steps}: must be at least 1 (-1: no limit)")
-    return max_episode_steps
+    if not isinstance(max_episode_steps, Integral) or max_episode_steps < 1:
+        rule = "must be an integer of at least 1 (-1: no limit)"
+        raise InputError(f"max_episode_steps: {max_episode_steps!r}: {rule}")
+    return int(max_episode_steps)
 
 
 def parse_mask(options: Mapping[str, Any] | None, num_envs: int) -> NDArray[np.bool_] | None:

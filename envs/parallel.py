@@ -11,8 +11,9 @@ from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
+from leogym.common.errors import InputError
 from leogym.configs.scenario import Scenario
-from leogym.envs.actions import action_space, levels
+from leogym.envs.actions import action_space, fit_shape, levels
 from leogym.envs.flow import observation_space
 from leogym.envs.frames import FPS, MODES, with_frame_rate
 from leogym.envs.networks import NetworkEpisode
@@ -106,6 +107,7 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         self.observation_spaces = {name: observation_space(batch.observation_bounds) for name in self._slot}
         self.action_spaces = {name: action_space(batch.action_dim, actions) for name in self._slot}
         self.state_space = Box(-np.inf, np.inf, (batch.global_dim,), np.float32)
+        self._action_shape = (batch.action_dim,)
         self._reader = ReportReader(batch.report_fields)
         self._ran = b""  # `_active` of the last step, as bytes
         self._rng: np.random.Generator | None = None
@@ -156,7 +158,11 @@ class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np
         if len(actions) < len(self._action):
             self._actions.fill(0.0)
         for name, action in actions.items():
-            self._action[name][:] = action if self._levels is None else self._levels(action)
+            if name not in self._action:
+                agents = ", ".join(self.possible_agents)
+                raise InputError(f"actions: {name!r}: no such agent (there are: {agents})")
+            numbers = action if self._levels is None else self._levels(action)
+            self._action[name][:] = fit_shape(numbers, self._action_shape)
         self._simulations.step(self._actions)
         if self._frames is not None:
             self._frames.record()
@@ -254,7 +260,8 @@ class ConstantFlowsParallelEnv(FlowsParallelEnv):
     ) -> tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]:
         """Apply the actions of the agents whose flows run, and run one monitor interval."""
         self.agents, present = self._flows, self.agents
-        acting = {name: actions[name] for name in self._flows if name in actions}
+        ignored = self._slot.keys() - self._flows  # an unknown name is not ignored but refused
+        acting = {name: action for name, action in actions.items() if name not in ignored}
         observations, rewards, _, truncations, infos = super().step(acting)
         self._flows, over = self.agents, not self.agents
         truncated = over and any(truncations.values())

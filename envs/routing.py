@@ -103,6 +103,8 @@ class RoutingEnv(gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Start the next episode; the same ``seed`` gives the same episode. There are no ``options``."""
+        for key in options or ():
+            raise InputError(f"reset: options: {key}: unknown key (there are none)")
         super().reset(seed=seed_of_rank(seed, self.rank))
         episode = self._scenarios(self.np_random)
         self._begin(episode)
@@ -118,10 +120,19 @@ class RoutingEnv(gymnasium.Env[Observation, NDArray[np.integer[Any]]]):
         """Route each flow over the path ``action`` (flows,) and run one period."""
         if self._over or self._episode is None:
             raise ResetNeeded("the episode is over: call reset")
-        observation, info = self._advance(np.asarray(action, np.int64))
+        observation, info = self._advance(self._parse(action))
         self._over = info["time_s"] + self.period_s > self._episode.duration_s + 1e-9
         reward = float(np.mean(info["goodput_mbps"]) / self._uplink_mbps)
         return observation, reward, False, self._over, info
+
+    def _parse(self, action: Any) -> Action:
+        """Return the paths of ``action``, copied because pickles repeat it; raise `InputError` if wrong."""
+        paths = np.asarray(action)
+        known = paths.dtype.kind in "iu" and ((paths >= 0) & (paths < self._paths)).all()
+        if paths.shape != (self._flows,) or not known:
+            rule = f"must be {self._flows} integers from 0 to {self._paths - 1}"
+            raise InputError(f"action: {action}: {rule}")
+        return paths.astype(np.int64)
 
     def _advance(self, paths: Action) -> tuple[Observation, dict[str, Any]]:
         simulation = self._simulation

@@ -14,8 +14,9 @@ from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 
 from leogym.common import extras
+from leogym.common.errors import InputError
 from leogym.configs.scenario import Scenario
-from leogym.envs.actions import action_space, levels
+from leogym.envs.actions import action_space, fit_shape, levels
 from leogym.envs.flow import observation_space
 from leogym.envs.frames import FPS, MODES
 from leogym.envs.networks import NetworkEpisode
@@ -124,6 +125,7 @@ class LeoVecEnv(Viewing, VecEnv):
         self.unwrapped_rewards = np.zeros(num_envs, np.float32)
         """Rewards of the last step, before any wrapper changes them."""
         self._reader = ReportReader(batch.report_fields)
+        self._action_shape = (num_envs, batch.action_dim)
         self._actions = np.zeros((num_envs, 1, batch.action_dim), np.float32)
         self._rngs: list[np.random.Generator | None] = [None] * num_envs
         self._set_views()
@@ -143,6 +145,8 @@ class LeoVecEnv(Viewing, VecEnv):
         Options of an earlier `set_options`, ``{"scenario": …}``, replace the environment's scenario in these
         episodes only.
         """
+        if len(self._options) != self.num_envs:
+            raise InputError(f"set_options: has {len(self._options)} entries, must be {self.num_envs}")
         scenarios = [scenario_option(options) for options in self._options]
         for index, seed in enumerate(self._seeds):
             if seed is not None or self._rngs[index] is None:
@@ -160,8 +164,8 @@ class LeoVecEnv(Viewing, VecEnv):
         if self._rngs[0] is None:
             raise ResetNeeded("call reset before step")
         if self._levels is not None:
-            actions = self._levels(actions).reshape(self.num_envs, -1)
-        self._actions[:, 0] = actions
+            actions = self._levels(actions)
+        self._actions[:, 0] = fit_shape(actions, self._action_shape)
 
     def step_wait(self) -> VecEnvStepReturn:
         """Run one monitor interval; return observations, rewards, dones and infos."""

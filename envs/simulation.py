@@ -1,6 +1,7 @@
 """The batch of simulations behind every environment: it draws scenarios and exposes NumPy views."""
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -67,12 +68,19 @@ class Simulations(Viewing, SteppedBatch):
         threads: int = 1,
     ) -> None:
         _require("backend", backend, BACKENDS)
-        if "+" not in agent:  # `leosim` checks composed agents and weighted terms
+        if not isinstance(size, Integral) or size < 1:
+            raise InputError(f"num_envs: {size!r}: must be an integer of at least 1")
+        # `leosim` checks composed agents and weighted terms.
+        if not isinstance(agent, str) or "+" not in agent:
             _require("agent", agent, leosim.Batch.agents())
-        if not {":", ","} & set(reward):
+        if not isinstance(reward, str) or not {":", ","} & set(reward):
             _require("reward", reward, leosim.Batch.rewards())
-        if not (np.isfinite(interval_ms) and interval_ms > 0):
-            raise InputError(f"interval_ms: {interval_ms}: must be a positive number")
+        if not (isinstance(interval_ms, Real) and np.isfinite(interval_ms) and interval_ms > 0):
+            raise InputError(f"interval_ms: {interval_ms!r}: must be a positive number")
+        if not isinstance(normalize_observations, bool | np.bool_):
+            raise InputError(f"normalize_observations: {normalize_observations!r}: must be True or False")
+        if not isinstance(policies, Mapping | None):
+            raise InputError(f"policies: {policies!r}: must be a mapping of schemes to folders")
         self._single = single
         self._source = ScenarioSource(scenario, max_learning_flows, single=single)
         self._ends_s = np.zeros(size)
@@ -169,7 +177,7 @@ class Simulations(Viewing, SteppedBatch):
         return self._time_ns >= self._ends_s[:, None] * 1e9 - 1.0
 
 
-def _require(option: str, name: str, names: list[str] | tuple[str, ...]) -> None:
+def _require(option: str, name: Any, names: list[str] | tuple[str, ...]) -> None:
     if name not in names:
         raise InputError(f"{option}: {name!r}: unknown (there are: {', '.join(names)})")
 

@@ -7,7 +7,8 @@ from stable_baselines3 import DQN
 
 from leogym import envs
 from leogym.common.errors import InputError
-from leogym.envs.actions import Levels, action_space
+from leogym.envs.actions import Levels, action_space, fit_shape
+from leogym.envs.parallel import parallel_env
 from leogym.envs.sb3 import LeoVecEnv
 
 
@@ -32,6 +33,54 @@ def test_a_number_of_actions_that_is_none_is_named_in_one_line(actions):
 def test_an_action_outside_its_space_is_refused(action):
     with pytest.raises(InputError, match=r"^action: .*: must be integers from 0 to 10$"):
         Levels(11)(action)
+
+
+def test_a_number_of_actions_may_be_one_of_numpy():
+    assert gymnasium.make(envs.FLOW_ID, actions=np.int64(5)).action_space == Discrete(5)
+
+
+@pytest.mark.parametrize("actions", [[0.1, 0.2, 0.3], [[0.1, 0.2, 0.3]], np.array([[0.1], [0.2], [0.3]])])
+def test_only_axes_of_length_1_of_actions_may_be_missing(actions):
+    assert fit_shape(actions, (3, 1)).tolist() == [[0.1], [0.2], [0.3]]
+    with pytest.raises(InputError, match=r"^action: has the shape .*, must have \(3, 11\)$"):
+        fit_shape(actions, (3, 11))
+
+
+def faces() -> list[tuple]:
+    """Return the step and the shape of an action of each face, with eleven numbers per flow."""
+    single = gymnasium.make(envs.FLOW_ID, agent="orbit").unwrapped
+    native = gymnasium.make_vec(envs.FLOW_ID, num_envs=2, agent="orbit")
+    vector = LeoVecEnv(2, agent="orbit")
+    parallel, constant = (
+        parallel_env("static-pair-agents", "orbit", constant_agents=constant) for constant in (False, True)
+    )
+    for env in (single, native, parallel, constant):
+        env.reset(seed=1)
+    vector.reset()
+    return [
+        (single.step, (11,)),
+        (native.step, (2, 11)),
+        (vector.step, (2, 11)),
+        (lambda action: parallel.step({"flow_0": action}), (11,)),
+        (lambda action: constant.step({"flow_0": action}), (11,)),
+    ]
+
+
+def test_no_face_spreads_one_number_or_reads_a_transposed_batch():
+    for step, shape in faces():
+        step(np.zeros(shape))
+        wrong = [0.5, np.zeros(1), np.zeros(12), np.zeros((3, 11)), "up", None]
+        for action in wrong if len(shape) == 1 else [*wrong, np.zeros(11), np.zeros((11, 2))]:
+            with pytest.raises(InputError, match=r"^action: .* must "):
+                step(action)
+
+
+@pytest.mark.parametrize("constant_agents", [False, True])
+def test_an_action_of_an_unknown_agent_is_refused(constant_agents):
+    env = parallel_env(constant_agents=constant_agents)
+    env.reset(seed=1)
+    with pytest.raises(InputError, match=r"^actions: 'flow_9': no such agent \(there are: flow_0\)$"):
+        env.step({"flow_9": np.zeros(1)})
 
 
 def test_the_native_vectors_take_discrete_actions_as_single_environments_do():

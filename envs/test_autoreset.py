@@ -117,7 +117,7 @@ def test_without_autoreset_a_step_after_the_end_is_refused():
             {"autoreset_mode": "later"},
             "autoreset_mode: 'later': unknown .there are: NextStep, SameStep, Disabled",
         ),
-        ({"max_episode_steps": 0}, "max_episode_steps: 0: must be at least 1 .-1: no limit"),
+        ({"max_episode_steps": 0}, "max_episode_steps: 0: must be an integer of at least 1 .-1: no limit"),
     ],
 )
 def test_bad_arguments_are_named_in_one_line(arguments, rule):

@@ -4,7 +4,7 @@ import gymnasium
 import leosim
 import numpy as np
 import pytest
-from gymnasium.error import ResetNeeded
+from gymnasium.error import Error, ResetNeeded
 from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
@@ -89,6 +89,32 @@ def test_the_vector_env_equals_scalar_envs_step_for_step(spec):
 
 def same(first: tuple, second: tuple) -> bool:
     return all(data_equivalence(value, other, exact=True) for value, other in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("agent", None),
+        ("reward", None),
+        ("reward", 1),
+        ("interval_ms", "30"),
+        ("normalize_observations", "yes"),
+        ("policies", ["orbit"]),
+        ("num_envs", -1),
+        ("num_envs", 2.0),
+        ("max_episode_steps", 2.5),
+        ("max_episode_steps", "5"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named_in_one_line(argument, value):
+    with pytest.raises(InputError, match=rf"^{argument}: .*: "):
+        gymnasium.make_vec(envs.FLOW_ID, **{"num_envs": 2, argument: value})
+
+
+@pytest.mark.parametrize("seed", [np.int64(3), np.array([1, 2]), 1.5])
+def test_a_seed_that_is_no_python_integer_says_so(seed):
+    with pytest.raises(Error, match="Seed must be a python integer"):
+        gymnasium.make_vec(envs.FLOW_ID, num_envs=2).reset(seed=seed)
 
 
 def test_a_reset_without_a_seed_goes_on_with_the_generator():

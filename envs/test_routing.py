@@ -1,5 +1,6 @@
 """``leo/Routing-v0``: checks of Gymnasium and Stable-Baselines3, and what routes do."""
 
+import copy
 import warnings
 
 import gymnasium
@@ -48,6 +49,29 @@ def test_observations_show_the_chosen_paths_and_longer_ones_have_longer_delays()
     assert (features[:, 1, 1] < 1).all()
     assert features[:, :, 4] == pytest.approx(np.clip(info["goodput_mbps"] / 2.0, 0, 1)[:, None].repeat(2, 1))
     assert (info["goodput_mbps"] > 0).all()
+
+
+@pytest.mark.parametrize("action", [[0, 1], [0, 1, 0, 2], [0, 1, 0, -1], [0.0, 1.0, 0.0, 1.0], "0101", None])
+def test_an_action_outside_its_space_is_refused(action):
+    env = RoutingEnv(CHOICE, period_s=0.5)
+    env.reset(seed=1)
+    with pytest.raises(InputError, match=r"^action: .*: must be 4 integers from 0 to 1$"):
+        env.step(action)
+
+
+def test_options_of_a_reset_are_refused():
+    with pytest.raises(InputError, match=r"^reset: options: scenario: unknown key"):
+        RoutingEnv(CHOICE, period_s=0.5).reset(options={"scenario": "atlantic"})
+
+
+def test_a_copy_repeats_the_actions_even_if_the_caller_reuses_their_array():
+    env = RoutingEnv(CHOICE, period_s=0.5)
+    env.reset(seed=1)
+    paths = np.array([1, 1, 1, 1])
+    env.step(paths)
+    paths[:] = 0
+    copied = copy.deepcopy(env)
+    np.testing.assert_array_equal(copied.step(paths)[0], env.step(paths)[0])
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,9 @@ def test_options_give_the_next_episodes_their_scenarios():
     own = env.reset()
     assert not np.array_equal(observations[0], own[0])
     np.testing.assert_array_equal(observations[1], own[1])
+    env.set_options([{"scenario": "geo"}] * 3)
+    with pytest.raises(InputError, match=r"^set_options: has 3 entries, must be 2$"):
+        env.reset()
     env.set_options({"speed": 1})
     with pytest.raises(InputError, match="reset: options: speed: unknown key"):
         env.reset()

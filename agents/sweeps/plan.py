@@ -113,6 +113,8 @@ def trial_settings(
     data = copy.deepcopy(dict(agent_preset))
     agent = data["agent"]
     values = {**sweep.settings, **sweep.agents.get(agent, {}), **assigned}
+    if values.get(AGENT, agent) != agent:
+        raise InputError(f"{source}: settings: agent: is {values[AGENT]!r}, but the sweep trains {agent!r}")
     # Whole mappings first: `scenarios` must not undo `scenarios.flows`.
     for key in sorted(values, key=lambda key: key.count(".")):
         assign(data, key, copy.deepcopy(values[key]))

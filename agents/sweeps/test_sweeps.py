@@ -224,6 +224,7 @@ def test_a_trial_that_was_given_up_or_done_tells_what_it_had_and_does_no_more(fi
         (("[1e-3,", "[-1.0,"), "trial 0: learning_rate: must be a number above 0, not -1"),
         (("steps: 100, ", "minutes: 1, steps: null, "), "steps: trials are compared by steps"),
         (("metric: reward", "metric: held_out_reward"), "metric: held_out_reward needs"),
+        (("steps: 100,", "steps: 100, agent: sac,"), "settings: agent: is 'sac', but the sweep trains 'ppo'"),
         (("agent: ppo", "agent: moon"), "--agent: moon: not an agent"),
         (("agent: ppo", "agent: vivace"), "agent: .*othing to train|agent: "),
     ],
