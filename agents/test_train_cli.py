@@ -154,6 +154,11 @@ def test_a_run_says_first_how_long_it_takes_where_that_was_measured():
         "astraea: trains in runs/a; the whole run takes about 30 min on two idle cores; the first useful "
         "policy is there after about 15 min"
     )
+    brief = settings.model_copy(update={"steps": 9})
+    assert train_cli.start_line("astraea", brief, Path("runs/a")).endswith(
+        "takes less than a minute on two idle cores; it ends before the first useful policy, which takes "
+        "about 15 min"
+    )
     timed = settings.model_copy(update={"steps": None, "minutes": 5.0, "useful_steps": None})
     assert "; the whole run takes about 5 min on" in train_cli.start_line("astraea", timed, Path("runs/a"))
     short = TrainSettings(agent="astraea", steps=900)

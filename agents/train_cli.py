@@ -23,6 +23,7 @@ from leogym.agents.training.settings import (
     build,
     parse_assignment,
     read_config,
+    require_known_task,
 )
 from leogym.agents.training.stopping import Note, Signals, Stopped
 from leogym.common import extras, lock, output_folder
@@ -140,10 +141,15 @@ def start_line(name: str, settings: TrainSettings, out: Path) -> str:
     if settings.steps_per_minute is None:
         return parts[0]
     minutes = settings.minutes or (settings.steps or 0) / settings.steps_per_minute
-    parts.append(f"the whole run takes about {minutes:.0f} min on two idle cores")
+    length = f"about {minutes:.0f} min" if minutes >= 0.5 else "less than a minute"
+    parts.append(f"the whole run takes {length} on two idle cores")
     if settings.useful_steps is not None:
         useful = settings.useful_steps / settings.steps_per_minute
-        parts.append(f"the first useful policy is there after about {useful:.0f} min")
+        parts.append(
+            f"the first useful policy is there after about {useful:.0f} min"
+            if useful <= minutes
+            else f"it ends before the first useful policy, which takes about {useful:.0f} min"
+        )
     return "; ".join(parts)
 
 
@@ -320,13 +326,7 @@ def check(settings: TrainSettings) -> None:
             "a time: --set num_envs=1"
         )
     check_workers(settings)
-    import leosim  # here, so that --help needs no compiled module
-
-    try:
-        leosim.Batch(1, agent=settings.spec, reward=settings.reward)
-    except leosim.InputError as error:
-        source, _, rule = str(error).partition(": name: ")
-        raise InputError(f"settings: {'spec' if source == 'agent' else source}: {rule}") from None
+    require_known_task(settings, "settings")
 
 
 def check_workers(settings: TrainSettings) -> None:

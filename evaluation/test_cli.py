@@ -164,6 +164,8 @@ def test_a_policy_steers_the_scheme_that_it_is_given_for(tmp_path, pair):
         (["PAIR", "--schemes", "vegas9"], "vegas9: not a scheme that this backend runs (nearest: vegas"),
         (["PAIR", "--schemes", "cubic,cubic"], "cubic: is a duplicate"),
         (["PAIR", "--schemes", "cubic=x"], "cubic: is built in"),
+        (["PAIR", "--schemes", "mine="], "--schemes: mine=: must be NAME or NAME=PATH"),
+        (["PAIR", "--schemes", "=x.py:X"], "--schemes: =x.py:X: must be NAME or NAME=PATH"),
         (["PAIR", "--schemes", "mine=nowhere"], "nowhere: policy.json"),
         (["PAIR", "--schemes", ","], "must name at least one scheme"),
         (["PAIR", "--backend", "magic"], "magic: not a backend that this build runs (there are: simulator, "),

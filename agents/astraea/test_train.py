@@ -117,8 +117,8 @@ def test_a_run_leaves_what_it_promises(whole):
     summary = json.loads((whole.path / "summary.json").read_text())
     assert summary["steps"] == 480
     assert summary["updates"] > 30
-    # 3 simulations: rows at the first multiple of 3 from each multiple of 50.
-    steps = [51, 102, 150, 201, 252, 300, 351, 402, 450]
+    # 3 simulations: rows at the first multiple of 3 from each multiple of 50, and at the end.
+    steps = [51, 102, 150, 201, 252, 300, 351, 402, 450, 480]
     assert [int(row["steps"]) for row in progress(whole)] == steps
 
 

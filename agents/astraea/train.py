@@ -229,6 +229,9 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
             reporter.leave_if_asked(training.steps, partial(save, scheduled=False), shared=shared)
         if not run.is_scheduled(training.steps):
             checkpoint()
+        # After the checkpoint, which a longer run continues from as if this one had never ended.
+        if training.steps > reporter.row_steps:
+            reporter.row(_row(training, reporter))
         run.write_summary(
             {
                 "agent": settings.agent,

@@ -11,9 +11,17 @@ from typing import Any
 
 from leogym.agents.training import registry
 from leogym.agents.training.rollout import METRICS
-from leogym.agents.training.settings import CONFIGS, TrainSettings, assign, build, read_config
+from leogym.agents.training.settings import (
+    CONFIGS,
+    TrainSettings,
+    assign,
+    build,
+    read_config,
+    require_known_task,
+)
 from leogym.common import digests
 from leogym.common.errors import InputError
+from leogym.common.nearest import suggest_names
 from leogym.configs.sweep import AGENT, Sweep
 
 HELD_OUT = "held_out_"
@@ -117,10 +125,12 @@ def trial_settings(
         raise InputError(f"{source}: settings: agent: is {values[AGENT]!r}, but the sweep trains {agent!r}")
     # Whole mappings first: `scenarios` must not undo `scenarios.flows`.
     for key in sorted(values, key=lambda key: key.count(".")):
-        assign(data, key, copy.deepcopy(values[key]))
+        assign(data, key, copy.deepcopy(values[key]), source)
     if "steps" in values:
         data["minutes"] = None
-    return build(registry.get(agent).settings, source, data)
+    settings = build(registry.get(agent).settings, source, data)
+    require_known_task(settings, source)
+    return settings
 
 
 def preset(sweep: Sweep, agent: str, source: str) -> dict[str, Any]:
@@ -151,6 +161,8 @@ def _metric(sweep: Sweep, settings: Sequence[TrainSettings], source: str) -> str
             f"{rewards[1]}), which it does not compare: use {' or '.join(comparable)}"
         )
     held_out = metric.startswith(HELD_OUT)
+    if held_out and metric not in (evaluated := [f"{HELD_OUT}reward", *comparable]):
+        raise InputError(f"{source}: metric: {metric}: unknown {suggest_names(metric, evaluated)}")
     judged = {(each.for_held_out() if held_out else each).scenarios.model_dump_json() for each in settings}
     if len(judged) > 1:
         raise InputError(

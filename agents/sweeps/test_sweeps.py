@@ -13,6 +13,7 @@ from leogym.agents.sweeps.plan import plan
 from leogym.agents.sweeps.progress import INTERVAL_S, SweepProgress
 from leogym.agents.sweeps.report import report
 from leogym.agents.sweeps.run import resources
+from leogym.agents.sweeps.trial import WatchedRun
 from leogym.agents.training.stopping import Stop
 from leogym.common.errors import InputError
 from leogym.configs import sweep
@@ -225,6 +226,12 @@ def test_a_trial_that_was_given_up_or_done_tells_what_it_had_and_does_no_more(fi
         (("steps: 100, ", "minutes: 1, steps: null, "), "steps: trials are compared by steps"),
         (("metric: reward", "metric: held_out_reward"), "metric: held_out_reward needs"),
         (("steps: 100,", "steps: 100, agent: sac,"), "settings: agent: is 'sac', but the sweep trains 'ppo'"),
+        (
+            ("metric: reward", "metric: held_out_powr"),
+            "metric: held_out_powr: unknown .nearest: held_out_power",
+        ),
+        (("steps: 100,", "steps: 100, reward: powr,"), 'trial 0: reward: no reward or term is named "powr"'),
+        (("learning_rate:", "reward.delay:"), "trial 0: reward.delay: reward is not a mapping"),
         (("agent: ppo", "agent: moon"), "--agent: moon: not an agent"),
         (("agent: ppo", "agent: vivace"), "agent: .*othing to train|agent: "),
     ],
@@ -257,6 +264,15 @@ def test_trials_that_nothing_compares_are_refused(file, tmp_path, text, message)
     with pytest.raises(InputError, match=message) as caught:
         plan(sweep.read(file), tmp_path, str(file))
     assert "\n" not in str(caught.value)
+
+
+def test_a_metric_that_progress_csv_lacks_ends_the_trial_with_the_nearest(tmp_path):
+    run = WatchedRun.create(tmp_path / "run", "", {})
+    run.metric = "rewrd"
+    with pytest.raises(
+        InputError, match=r"^metric: rewrd: progress.csv has no such column .nearest: reward;"
+    ):
+        run.append_progress({"steps": 1, "reward": 0.5})
 
 
 def test_a_flag_of_a_single_run_is_refused(file, tmp_path):

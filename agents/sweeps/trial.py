@@ -17,6 +17,8 @@ from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.stopping import Stop, Stopped
 from leogym.common import lock
 from leogym.common.atomic import write_atomically
+from leogym.common.errors import InputError
+from leogym.common.nearest import suggest_names
 from leogym.results.provenance import describe
 
 
@@ -30,7 +32,9 @@ class WatchedRun(RunFolder):
         super().append_progress(row, name)
         column = self.metric.removeprefix(HELD_OUT)
         file = "evaluation.csv" if self.metric.startswith(HELD_OUT) else "progress.csv"
-        if name == file and column in row and row[column] == row[column]:
+        if name == file and column not in row:
+            raise InputError(f"metric: {self.metric}: {file} has no such column {suggest_names(column, row)}")
+        if name == file and row[column] == row[column]:
             tune.report({"steps": row["steps"], self.metric: float(row[column])})
 
 

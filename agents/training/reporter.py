@@ -47,7 +47,9 @@ class Reporter:
         self._before_s, self._started_s = wall_s, time.monotonic()
         self._latest = run.latest_checkpoint()
         """The checkpoint that a resumed run continues from."""
-        run.restore_rows(steps)
+        run.restore_rows(steps, finished=self.done(steps) >= 1)
+        self.row_steps = run.row_steps()
+        """Steps of the last row."""
         self._chooser = Chooser(settings, run, steps) if settings.held_out_episodes else None
         self._trackers = trackers(settings, run, steps)
         self._bar: Progress | None = None
@@ -95,6 +97,7 @@ class Reporter:
                 for name, value in row.items()
             }
         )
+        self.row_steps = row["steps"]
         numbers = scalars(row)
         self._track({**numbers, **scalars(more or {})}, row["steps"])
         shown = [f"{name} {numbers[name]:.4g}" for name in self._columns if name in numbers]

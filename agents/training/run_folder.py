@@ -26,8 +26,12 @@ from leogym.common.errors import InputError
 
 RESUME = leogym_command("train", "--resume")
 
-RUN = "config.yaml", "progress.csv", "evaluation.csv", "summary.json"
+EVALUATION = "evaluation.csv"
+RUN = "config.yaml", "progress.csv", EVALUATION, "summary.json"
 """Files of a run's folder whose digests its ``SHA256SUMS`` has, each while it does not grow."""
+
+TRACKED = "tensorboard", "wandb"
+"""Folders in which trackers record."""
 
 
 class RunFolder(Checkpoints):
@@ -42,6 +46,13 @@ class RunFolder(Checkpoints):
         self._columns: dict[str, list[str]] = {}
         self.notes: dict[str, Any] = {}  # entries that `write_summary` adds to the engine's summary
         self.stop = Stop()
+        self._tracked_before = self._tracked()
+        self._whole: set[str] = set()
+        """Files that had their recorded digest when `open` read the folder."""
+
+    def _tracked(self) -> set[Path]:
+        """Return the files and folders of trackers."""
+        return {record for name in TRACKED for record in (self.path / name).glob("*")}
 
     @classmethod
     def create(cls, path: Path, config_yaml: str, provenance: Mapping[str, Any]) -> RunFolder:
@@ -73,19 +84,25 @@ class RunFolder(Checkpoints):
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         self.policy.mkdir(exist_ok=True)
         self.remove_unfinished()
-        for name in ("progress.csv", "evaluation.csv"):
+        for name in ("progress.csv", EVALUATION):
             (self.path / name).unlink(missing_ok=True)
 
     def discard(self) -> None:
         """Remove what `create` made, unless the run has a checkpoint."""
         if self.latest_checkpoint() is not None:
             return
-        for name in (digests.NAME, "config.yaml", "progress.csv", "evaluation.csv"):
+        for name in (digests.NAME, "config.yaml", "progress.csv", EVALUATION):
             (self.path / name).unlink(missing_ok=True)
+        for record in self._tracked() - self._tracked_before:
+            if record.is_dir() and not record.is_symlink():
+                shutil.rmtree(record, ignore_errors=True)
+            else:
+                record.unlink(missing_ok=True)
         for folder in (
             self.path / "checkpoints" / "replay",
             self.path / "checkpoints",
             self.path / "policy",
+            *(self.path / name for name in TRACKED),
             self.path,
         ):
             with contextlib.suppress(OSError):  # the folder holds other files
@@ -111,7 +128,8 @@ class RunFolder(Checkpoints):
             About.read(folder)
         if "summary.json" in digests.changed(path):
             run.remade.append(f"{path / 'summary.json'}: was missing or had changed: made again")
-        run._record("config.yaml", "evaluation.csv")
+        run._whole = digests.read(path).keys() - set(digests.changed(path))
+        run._record("config.yaml", EVALUATION)
         run.remove_unfinished()
         if not (run.checkpoints / "latest").exists():
             write_atomically(run.checkpoints / "latest", f"{latest.name}\n".encode())
@@ -159,7 +177,7 @@ class RunFolder(Checkpoints):
     @property
     def tensorboard(self) -> Path:
         """The folder of TensorBoard's event files."""
-        return self.path / "tensorboard"
+        return self.path / TRACKED[0]
 
     def append_progress(self, row: Mapping[str, Any], name: str = "progress.csv") -> None:
         """Append ``row`` to progress.csv, or to the file ``name``.
@@ -199,11 +217,12 @@ class RunFolder(Checkpoints):
         earlier_rows = [row for row in rows if len(row) == len(columns) and int(row[at]) <= steps]
         write_atomically(path, b"".join(_csv_line(row) for row in [columns, *earlier_rows]))
 
-    def restore_rows(self, steps: int, name: str = "progress.csv") -> None:
+    def restore_rows(self, steps: int, name: str = "progress.csv", *, finished: bool = False) -> None:
         """Make ``name`` hold the rows that it had at the checkpoint of ``steps``.
 
         The checkpoint has a copy of them; one of an earlier version has none, so rows after it are dropped.
-        A row of evaluation.csv about the checkpoint itself stays if its digest is recorded.
+        A row about the checkpoint itself stays if its digest is recorded: in evaluation.csv, and in the
+        progress.csv of a ``finished`` run.
         """
         latest, path = self.latest_checkpoint(), self.path / name
         if latest is None or About.read(latest) is None:
@@ -212,7 +231,8 @@ class RunFolder(Checkpoints):
         copy = (latest / name).read_bytes() if (latest / name).is_file() else b""
         present = path.read_bytes() if path.is_file() else b""
         recorded = name in digests.read(self.path) and name not in digests.changed(self.path)
-        if recorded and present.startswith(copy) and _steps(present) == [*_steps(copy), steps]:
+        kept = (recorded and name == EVALUATION) or (finished and name in self._whole)
+        if kept and present.startswith(copy) and _steps(present) == [*_steps(copy), steps]:
             return
         if not present.startswith(copy):
             self.remade.append(f"{path}: was missing or had changed: made again from {latest / name}")
@@ -220,6 +240,11 @@ class RunFolder(Checkpoints):
             write_atomically(path, copy)
         elif not copy:
             path.unlink(missing_ok=True)
+
+    def row_steps(self) -> int:
+        """Return the steps of the last row of progress.csv; 0 without any."""
+        path = self.path / "progress.csv"
+        return max(_steps(path.read_bytes()), default=0) if path.is_file() else 0
 
     def record_rows(self, name: str) -> None:
         """Record the digest of a file whose rows are complete for now."""

@@ -247,8 +247,10 @@ def parse_assignment(text: str) -> tuple[str, Any]:
         raise InputError(f"--set: {key.strip()}: {error.rule}") from None
 
 
-def assign(data: dict[str, Any], key: str, value: Any) -> None:
+def assign(data: dict[str, Any], key: str, value: Any, source: str = "--set") -> None:
     """Set ``key`` of ``data`` to ``value``; dots lead into mappings, as in ``scenarios.duration_s``.
+
+    ``source`` is for errors.
 
     A ``spec`` is observation and action, and replaces those that ``data`` has. Another ``scenarios.sampler``
     keeps the ranges that it has, too.
@@ -262,7 +264,7 @@ def assign(data: dict[str, Any], key: str, value: Any) -> None:
         if parent == "scenarios" and isinstance(inner, str):
             inner = data[parent] = sampling.by_name(inner)
         if not isinstance(inner, dict):
-            raise InputError(f"--set: {key}: {parent} is not a mapping of settings")
+            raise InputError(f"{source}: {key}: {parent} is not a mapping of settings")
         data = inner
     if parents == ["scenarios"] and last == "sampler":
         for name in data.keys() - sampling.keys_of(value):
@@ -276,3 +278,14 @@ def build(model: type[Settings], source: str, data: dict[str, Any]) -> Settings:
         return model.model_validate(data)
     except ValidationError as error:
         raise InputError(one_line(source, error)) from None
+
+
+def require_known_task(settings: TrainSettings, source: str) -> None:
+    """Raise an `InputError` that names ``source`` unless specification and reward exist."""
+    import leosim  # here, so that --help needs no compiled module
+
+    try:
+        leosim.Batch(1, agent=settings.spec, reward=settings.reward)
+    except leosim.InputError as error:
+        name, _, rule = str(error).partition(": name: ")
+        raise InputError(f"{source}: {'spec' if name == 'agent' else name}: {rule}") from None

@@ -4,6 +4,8 @@ import os
 import pytest
 
 from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings
+from leogym.agents.training.tracking import trackers
 from leogym.common.atomic import write_atomically
 from leogym.common.errors import InputError
 
@@ -33,6 +35,19 @@ def test_what_was_killed_before_its_first_checkpoint_gives_way_to_a_new_run(run)
     again = RunFolder.create(run.path, "agent: astraea\n", {})
     again.append_progress({"steps": 2, "reward": 0.5})
     assert rows(again) == ["steps,reward", "2,0.5"]
+
+
+def test_a_discarded_run_leaves_no_records_of_trackers_but_those_of_others(tmp_path):
+    theirs = tmp_path / "run" / "tensorboard" / "events.out.tfevents.1"
+    theirs.parent.mkdir(parents=True)
+    theirs.touch()
+    run = RunFolder.create(tmp_path / "run", "", {})
+    for tracker in trackers(TrainSettings(agent="ppo"), run, start=0):
+        tracker.close()
+    (run.path / "wandb" / "offline-run-1").mkdir(parents=True)
+    run.discard()
+    assert [path for path in run.path.rglob("*") if path.is_file()] == [theirs]
+    assert not (run.path / "wandb").exists()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

@@ -60,6 +60,16 @@ def test_two_trackers_record_the_same_numbers_and_the_settings(tmp_path):
     assert values.keys() == flat(settings.model_dump(mode="json")).keys()
 
 
+def test_a_run_that_begins_again_hides_the_steps_of_the_one_that_was_killed(tmp_path):
+    run = RunFolder.create(tmp_path / "run", "", {})
+    for values in ([0.1, 0.2], [0.5]):
+        (tracker,) = trackers(TrainSettings(agent="ppo"), run, start=0)
+        for steps, value in enumerate(values):
+            tracker.log({"reward": value}, 10 * steps)
+        tracker.close()
+    assert [(event.step, event.value) for event in recorded(run).Scalars("reward")] == [(0, 0.5)]
+
+
 def test_trackers_are_a_list_or_text_with_commas():
     for given in ("wandb,tensorboard", "wandb, tensorboard", ["wandb", "tensorboard", "wandb"]):
         assert build(TrainSettings, "x", {"agent": "ppo", "track": given}).track == "wandb,tensorboard"

@@ -29,7 +29,7 @@ class TensorBoard:
             from torch.utils.tensorboard import SummaryWriter  # here, because its import takes seconds
             from torch.utils.tensorboard.summary import hparams
 
-        self._writer = SummaryWriter(str(run.tensorboard), purge_step=start + 1 if start else None)
+        self._writer = SummaryWriter(str(run.tensorboard), purge_step=start + 1 if start else 0)
         # Not `add_hparams`, which writes to a second run.
         for summary in hparams(flat(settings.model_dump(mode="json")), {"reward": 0.0}):
             self._writer._get_file_writer().add_summary(summary)

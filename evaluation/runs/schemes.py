@@ -159,6 +159,8 @@ def parse(text: str, backend_schemes: list[str]) -> Contestants:
             }
             left_out += [member for member in members if member not in backend_schemes and member not in ours]
             continue
+        if not name or (equals and not path):
+            raise InputError(f"--schemes: {item}: must be NAME or NAME=PATH")
         if name in names:
             raise InputError(f"--schemes: {name}: is a duplicate")
         if equals and name in backend_schemes:
