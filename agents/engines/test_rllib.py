@@ -21,6 +21,7 @@ from leogym.agents.engines import ray_cluster
 from leogym.agents.engines.rllib import algorithms, learner_checkpoint, online
 from leogym.agents.engines.rllib.algorithms import FlowReplayBuffer
 from leogym.agents.engines.rllib.rewards import FlowRewards, Rewards
+from leogym.agents.engines.settings import ReplaySettings
 from leogym.agents.engines.test_engines import TINY, exported, observations, rows
 from leogym.agents.export import save_policy
 from leogym.agents.training import registry
@@ -319,6 +320,14 @@ def ppo(address: str | None, **changes: object) -> PpoSettings:
 def test_a_rollout_smaller_than_a_minibatch_is_one_minibatch():
     builder = algorithms.PpoBuilder(ppo(None, num_envs=2, rollout_steps=16, minibatch_size=64))
     assert builder.hyperparameters().minibatch_size == 32
+
+
+@pytest.mark.parametrize(
+    ("lengths", "steps"), [({}, 1_000), ({"steps": 300}, 300), ({"progress_steps": 50}, 50)]
+)
+def test_an_iteration_of_sac_ends_with_the_run_and_before_a_signal_waits_long(lengths, steps):
+    settings = build(ReplaySettings, "x", {"agent": "sac", "engine": "rllib", "steps": 20_000, **lengths})
+    assert algorithms.make_config(settings, 0).min_sample_timesteps_per_iteration == steps
 
 
 @pytest.mark.usefixtures("no_ray")

@@ -84,6 +84,9 @@ Own = TypeVar("Own", bound=TrainSettings)
 OwnFlows = TypeVar("OwnFlows", bound=Sb3Settings)
 OwnPpo = TypeVar("OwnPpo", bound=PpoSettings)
 
+ITERATION_STEPS = 1_000
+"""Most environment steps of an iteration of SAC, a second or two."""
+
 SHARED = "shared"
 
 
@@ -279,7 +282,9 @@ class SacBuilder(FlowsBuilder[ReplaySettings]):
             },
         )
         config.env_runners(rollout_fragment_length=settings.train_every)
-        return config.reporting(min_sample_timesteps_per_iteration=settings.progress_steps)
+        # A run can end, write and stop only between iterations.
+        limits = (ITERATION_STEPS, settings.progress_steps, settings.checkpoint_steps)
+        return config.reporting(min_sample_timesteps_per_iteration=min(*limits, settings.steps or math.inf))
 
     def finish(self, algorithm: Algorithm) -> None:
         """Set a replay buffer that supports joining and leaving flows; RLlib's configuration accepts none."""
