@@ -284,7 +284,9 @@ class SacBuilder(FlowsBuilder[ReplaySettings]):
         config.env_runners(rollout_fragment_length=settings.train_every)
         # A run can end, write and stop only between iterations.
         limits = (ITERATION_STEPS, settings.progress_steps, settings.checkpoint_steps)
-        return config.reporting(min_sample_timesteps_per_iteration=min(*limits, settings.steps or math.inf))
+        return config.reporting(
+            min_sample_timesteps_per_iteration=min(*limits, settings.steps or ITERATION_STEPS)
+        )
 
     def finish(self, algorithm: Algorithm) -> None:
         """Set a replay buffer that supports joining and leaving flows; RLlib's configuration accepts none."""
