@@ -133,36 +133,41 @@ def shared_weights(learner) -> torch.Tensor:
 
 @pytest.mark.usefixtures("_ray_once")
 def test_ppo_learns_in_as_many_processes_as_sample_until_one_is_killed(tmp_path, weights, monkeypatch):
-    learned = []
+    learned, updated, restored = [], [], []
     save, iterate = online.save, online.iterate
+    path = tmp_path / "run"
 
     def remember(algorithm, *rest):
         learned.append(learner_checkpoint.tell(algorithm, shared_weights))
         save(algorithm, *rest)
 
-    monkeypatch.setattr(online, "save", remember)
-    run = trained("ppo", tmp_path / "run", 64, workers=2)
-    # A rollout is 16 intervals of 2 simulations in each process.
-    assert [row["steps"] for row in rows(run)] == ["64"]
-    np.testing.assert_allclose(exported(run), weights[-1]["shared"], atol=1e-5)
-    before = exported(run)
-
-    def kill_one_after_the_first(algorithm):
+    def restore_and_kill_one(algorithm):
         result = iterate(algorithm)
-        if not (run.checkpoint_path(128)).exists():
-            return result
-        _, second = learner_checkpoint.tell(algorithm, lambda learner: os.getpid())
-        os.kill(second, signal.SIGKILL)
+        checkpoint = RunFolder(path, {}).checkpoint_path(128)
+        if checkpoint.exists():
+            updated.extend(learner_checkpoint.tell(algorithm, shared_weights))
+            learner_checkpoint.restore(algorithm, checkpoint)
+            restored.extend(learner_checkpoint.tell(algorithm, shared_weights))
+            _, second = learner_checkpoint.tell(algorithm, lambda learner: os.getpid())
+            os.kill(second, signal.SIGKILL)
         return result
 
-    monkeypatch.setattr(online, "iterate", kill_one_after_the_first)
+    monkeypatch.setattr(online, "save", remember)
+    monkeypatch.setattr(online, "iterate", restore_and_kill_one)
+    # Each of the four processes imports RLlib, so there is a single run: it restores its checkpoint itself.
     with pytest.raises(InputError, match=r"^--workers: a Ray learner process ended$"):
-        trained("ppo", tmp_path / "run", 1_000, resume=True, workers=2)
-    first, last = learned[0], learned[-1]
+        trained("ppo", path, 1_000, workers=2)
+    run = RunFolder(path, {})
+    # A rollout is 16 intervals of 2 simulations in each process.
+    assert [row["steps"] for row in rows(run)][:2] == ["64", "128"]
+    np.testing.assert_allclose(exported(run), weights[-1]["shared"], atol=1e-5)
+    first, last = learned[:2]
     assert torch.equal(*first)
     assert torch.equal(*last)
-    # The difference of a few small updates: the weights were restored, not redrawn.
-    assert 0 < np.abs(exported(run) - before).max() < 0.1
+    assert torch.equal(*updated)
+    assert not torch.equal(first[0], last[0])
+    assert not torch.equal(last[0], updated[0])
+    assert all(torch.equal(last[0], weights_of_learner) for weights_of_learner in restored)
     latest = run.latest_checkpoint()
     assert latest is not None
     assert int(latest.name) >= 128
