@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests.support import local_ray
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -76,7 +78,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the other part's tests."""
+    """Deselect the other part's tests, and put those that share a Ray next to each other."""
+    items.sort(key=shares_ray)
     part = config.getoption("--part")
     if part is None:
         return
@@ -84,6 +87,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if other:
         config.hook.pytest_deselected(items=other)
         items[:] = [item for item in items if item not in set(other)]
+
+
+def shares_ray(item: pytest.Item) -> bool:
+    """Return whether a test has the mark ``local_ray``."""
+    return item.get_closest_marker("local_ray") is not None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Start the Ray that tests with the mark ``local_ray`` share, unless it runs."""
+    if shares_ray(item):
+        local_ray.start()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Stop this Ray before a test without the mark."""
+    if shares_ray(item) and (nextitem is None or not shares_ray(nextitem)):
+        local_ray.stop()
 
 
 def pytest_collection_finish() -> None:

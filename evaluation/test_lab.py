@@ -8,7 +8,7 @@ import pytest
 
 from leogym.evaluation import cli
 from leogym.kernel_bridge.lab import image, links, served_in_guest
-from tests.support import scenarios
+from tests.support import local_ray, scenarios
 
 LACK = links.missing() or served_in_guest.missing(image.latest())
 POLICY = Path(__file__).resolve().parents[1] / "core/control/tests/fixtures/perceptron"
@@ -25,7 +25,7 @@ def _rows(folder: Path, *more: str) -> pl.DataFrame:
     ("schemes", "where"),
     [
         (["mine", "yeah"], ["--jobs", "2"]),
-        pytest.param(["mine"], ["--ray", "local"], marks=[pytest.mark.slow, pytest.mark.xdist_group("ray")]),
+        pytest.param(["mine"], ["--ray", "local"], marks=local_ray.MARKS),
     ],
 )
 def test_schemes_of_the_lab_and_a_policy_are_in_the_tables_here_and_on_a_cluster(tmp_path, schemes, where):

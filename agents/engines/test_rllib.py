@@ -62,13 +62,6 @@ def trained(
     return run
 
 
-@pytest.fixture(scope="module")
-def _ray_once():
-    """Start one Ray for several runs; starting takes seconds."""
-    with ray_cluster.running(None, resume=""):
-        yield
-
-
 @pytest.fixture(autouse=True)
 def _no_learner_outlives_its_run():
     """Check that no learner survives: its garbage collection would start another Ray."""
@@ -102,7 +95,7 @@ def weights(monkeypatch):
     return seen
 
 
-@pytest.mark.usefixtures("_ray_once")
+@pytest.mark.local_ray
 @pytest.mark.parametrize("agent", ["ppo", "appo", "sac"])
 def test_rllib_trains_checkpoints_exports_and_resumes(agent, tmp_path, weights):
     run = trained(agent, tmp_path / "run", 64)
@@ -131,7 +124,7 @@ def shared_weights(learner) -> torch.Tensor:
     return torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
 
 
-@pytest.mark.usefixtures("_ray_once")
+@pytest.mark.local_ray
 def test_ppo_learns_in_as_many_processes_as_sample_until_one_is_killed(tmp_path, weights, monkeypatch):
     learned, updated, restored = [], [], []
     save, iterate = online.save, online.iterate
@@ -173,7 +166,7 @@ def test_ppo_learns_in_as_many_processes_as_sample_until_one_is_killed(tmp_path,
     assert int(latest.name) >= 128
 
 
-@pytest.mark.usefixtures("_ray_once")
+@pytest.mark.local_ray
 def test_each_flow_may_have_a_policy_of_its_own(tmp_path, weights, monkeypatch):
     said, save = [], online.save
 
@@ -202,7 +195,7 @@ class Killed(BaseException):
     """Ends a run at once, as a kill does."""
 
 
-@pytest.mark.usefixtures("_ray_once")
+@pytest.mark.local_ray
 @pytest.mark.parametrize("policies", ["shared", "separate"])
 def test_a_run_of_ppo_that_was_killed_and_resumed_has_the_bytes_of_one_that_was_not(
     tmp_path, monkeypatch, policies
@@ -231,7 +224,7 @@ def files_of(run: RunFolder) -> dict[str, bytes]:
     return {str(path.relative_to(run.path)): path.read_bytes() for path in paths}
 
 
-@pytest.mark.usefixtures("_ray_once")
+@pytest.mark.local_ray
 def test_dreamerv3_learns_a_world_model_of_one_flow_and_resumes(tmp_path):
     run = trained("dreamerv3", tmp_path / "run", 32)
     trained("dreamerv3", tmp_path / "run", 64, resume=True)
@@ -240,7 +233,7 @@ def test_dreamerv3_learns_a_world_model_of_one_flow_and_resumes(tmp_path):
     assert not (run.policy / "policy.onnx").exists()
 
 
-@pytest.mark.usefixtures("_ray_once")
+@pytest.mark.local_ray
 def test_a_run_that_is_stopped_has_a_checkpoint_and_one_that_cannot_be_read_is_one_line(tmp_path):
     with pytest.raises(Stopped):
         trained("ppo", tmp_path / "run", 64, stop=Looks(1))
@@ -254,7 +247,7 @@ def test_a_run_that_is_stopped_has_a_checkpoint_and_one_that_cannot_be_read_is_o
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.usefixtures("_ray_once")
+@pytest.mark.local_ray
 def test_ray_gives_a_runner_that_it_restarts_another_rank():
     @ray.remote(max_restarts=1, max_task_retries=-1)
     class Runner:

@@ -56,6 +56,7 @@ def test_each_flow_acts_with_its_own_policy():
 
 
 @pytest.mark.slow
+@pytest.mark.local_ray
 @pytest.mark.xdist_group("ray")
 def test_a_sweep_of_flows_that_learn_together_has_one_table_and_its_best_policies_run_anywhere(tmp_path):
     file, out = tmp_path / "together.yaml", tmp_path / "out"

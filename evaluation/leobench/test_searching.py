@@ -46,6 +46,7 @@ def test_a_search_that_is_resumed_finds_what_one_in_a_piece_does(program, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.local_ray
 @pytest.mark.xdist_group("ray")
 def test_a_search_on_a_cluster_finds_what_one_here_does(program, tmp_path):
     here = search(program, tmp_path / "here", 2)

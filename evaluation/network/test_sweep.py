@@ -15,6 +15,7 @@ from leogym.evaluation.network import __main__ as command
 from leogym.evaluation.network.run import META
 from leogym.evaluation.network.test_run import FILE
 from leogym.traces.network import description as describing
+from tests.support import local_ray
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = FILE.replace("duration_s: 3", "duration_s: 1")
@@ -54,7 +55,7 @@ def finished(out):
     "where",
     [
         ["--jobs", "1"],
-        pytest.param(["--ray", "local"], marks=[pytest.mark.slow, pytest.mark.xdist_group("ray")]),
+        pytest.param(["--ray", "local"], marks=local_ray.MARKS),
     ],
 )
 def test_a_killed_sweep_resumes_to_the_table_of_an_undisturbed_one(file, tmp_path, where):

@@ -25,6 +25,7 @@ from leogym.evaluation.runs.plan import Run
 from leogym.evaluation.runs.schemes import Contestants
 from leogym.results.measurement import Measurement
 from leogym.results.metrics import SHARED_METRICS
+from tests.support import local_ray
 from tests.support.sample_results import sample_measurement, sample_plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -140,6 +141,7 @@ def test_a_run_as_a_whole_and_the_backends_own_log_agree(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.local_ray
 @pytest.mark.xdist_group("ray")
 def test_the_executor_and_its_jobs_leave_no_trace_in_any_file(tmp_path):
     runs = planned(tmp_path, PAIR)
@@ -151,7 +153,7 @@ def test_the_executor_and_its_jobs_leave_no_trace_in_any_file(tmp_path):
 
 @pytest.mark.parametrize(
     "where",
-    [[], pytest.param(["--ray", "local"], marks=[pytest.mark.slow, pytest.mark.xdist_group("ray")])],
+    [[], pytest.param(["--ray", "local"], marks=local_ray.MARKS)],
 )
 def test_what_only_the_backend_can_refuse_is_one_line_and_leaves_no_series(tmp_path, where):
     # Whether a scheme's transport has a setting is known where it runs.
