@@ -1,5 +1,6 @@
 """Run every shipped suite, shortened, on the simulator."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -28,11 +29,13 @@ PATH_S = 120.0
 def short_paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Build two minutes of each named path, which then repeat: whole revolutions took most of the time.
 
-    LeoBench's tests build whole ones.
+    LeoBench's tests build whole ones. All pytest workers share the paths.
     """
     whole = named_paths.spec
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "short-paths"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("LEOGYM_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patched.setenv("LEOGYM_CACHE", str(folder))
         patched.setattr(
             named_paths, "spec", lambda name: whole(name).model_copy(update={"duration_s": PATH_S})
         )

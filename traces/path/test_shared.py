@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -11,8 +12,9 @@ from leogym.common.errors import InputError
 from leogym.configs import scenario, suite
 from leogym.traces.orbit.earth import LIGHT_KM_PER_S
 from leogym.traces.path import cache as trace_cache
-from leogym.traces.path import physics, shared
+from leogym.traces.path import physics, shared, shared_stretch
 from leogym.traces.path.build import Builder
+from leogym.traces.path.path import Block
 from leogym.traces.path.shared_stretch import Sharing, common_run, split
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "configs" / "scenarios"
@@ -30,8 +32,23 @@ def _pairs(name: str) -> shared.Pairs:
 
 
 @cache
+def _built(name: str) -> tuple[Sharing, list[list[Block]]]:
+    """Return two paths, split, and the blocks of each path's own rows: to build them takes seconds."""
+    built = []
+
+    class Recorded(Builder):
+        def blocks(self) -> Iterator[Block]:
+            built.append(list(super().blocks()))
+            return iter(built[-1])
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(shared_stretch, "Builder", Recorded)
+        return split(_pairs(name).specs), built
+
+
 def _split(name: str) -> Sharing:
-    return split(_pairs(name).specs)
+    sharing, _ = _built(name)
+    return sharing
 
 
 # One worker for each pair of paths: to split them takes seconds.
@@ -78,14 +95,14 @@ def test_stretches_are_path_traces_that_pass_the_check(name, tmp_path):
 
 @pytest.mark.parametrize("name", ALL)
 def test_spans_of_sharing_are_those_that_comparing_all_hops_step_by_step_finds(name):
-    wanted, sharing = _pairs(name), _split(name)
-    builders = [Builder(spec) for spec in wanted.specs]
+    sharing, built = _built(name)
     hops: list[list[set[tuple[int, int]]]] = []
-    for builder in builders:
+    for spec, blocks in zip(_pairs(name).specs, built, strict=True):
+        first_user = Builder(spec).network.first_user
         own = []
-        for block in list(builder.blocks())[:-1]:
+        for block in blocks[:-1]:
             chain = block.chain or ()
-            links = {link for link in pairwise(chain) if max(link) < builder.network.first_user}
+            links = {link for link in pairwise(chain) if max(link) < first_user}
             own += [links for time_ns in block.time_ns.tolist() if time_ns % 100_000_000 == 0]
         hops.append(own)
     expected = [bool(first & second) for first, second in zip(*hops, strict=True)]
@@ -146,7 +163,12 @@ def test_common_runs_have_one_direction_and_leave_users_out(first, second, run):
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_the_scenario_that_comes_with_leogym_is_what_the_command_makes(name):
+def test_the_scenario_that_comes_with_leogym_is_what_the_command_makes(name, monkeypatch):
+    def split_once(specs):
+        assert specs == _pairs(name).specs
+        return _split(name)
+
+    monkeypatch.setattr(shared, "split", split_once)
     # After a change of the model, write `shared.named_scenario_text(name)` to the file.
     assert (SCENARIOS / f"{name}.yaml").read_text() == shared.named_scenario_text(name)
 
