@@ -19,7 +19,7 @@ from leogym.evaluation.runs.inputs import gather, load_traces
 from leogym.evaluation.runs.plan import Run, Trace
 from leogym.evaluation.runs.schemes import of_suites
 from leogym.results.metrics import flow_rows
-from leogym.traces.path import cache, named_paths
+from leogym.traces.path import cache, named_paths, shared
 
 MOST_S = 60.0
 PATH_S = 120.0
@@ -29,16 +29,23 @@ PATH_S = 120.0
 def short_paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Build two minutes of each named path, which then repeat: whole revolutions took most of the time.
 
-    LeoBench's tests build whole ones. All pytest workers share the paths.
+    LeoBench's tests build whole ones, and those of traces whole paths that share links.
+    All pytest workers use the same folder.
     """
-    whole = named_paths.spec
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "short-paths"
+    whole, pairs = named_paths.spec, shared.named
+
+    def short_pairs(name: str) -> shared.Pairs:
+        first, second = (spec.model_copy(update={"duration_s": PATH_S}) for spec in pairs(name).specs)
+        return replace(pairs(name), specs=(first, second))
+
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("LEOGYM_CACHE", str(folder))
         patched.setattr(
             named_paths, "spec", lambda name: whole(name).model_copy(update={"duration_s": PATH_S})
         )
+        patched.setattr(shared, "named", short_pairs)
         yield
 
 

@@ -22,6 +22,7 @@ settings:
   progress_steps: 32
   scenarios: {sampler: astraea, flows: [2, 3], rate_mbps: 10, base_rtt_ms: 20, duration_s: 1}
   held_out_episodes: 2
+concurrent: 1  # one process, as importing RLlib takes longer than two trials
 search:
   reward: {grid: [power, fair-share]}
   policies: {grid: [shared, separate]}
