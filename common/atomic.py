@@ -9,9 +9,24 @@ DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.
 """Errors that the operating system returns when a file cannot grow."""
 
 
+def destination(path: Path) -> Path:
+    """Return the file that a rename to ``path`` may replace: the one behind a symbolic link.
+
+    Raises:
+        OSError: it is a folder, or a device or a pipe, which the rename would remove.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "is a device or a pipe: name a file", str(path))
+    return target
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write ``data`` to ``path``. A reader sees the old file or the new one, never a partial one."""
-    write_together(path.parent, {path.name: data})
+    target = destination(path)
+    write_together(target.parent, {target.name: data})
 
 
 def write_together(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from leogym.common.atomic import write_atomically
+from leogym.common.atomic import destination, write_atomically
 from leogym.common.errors import InputError
 
 
@@ -21,14 +21,16 @@ def write_file(out: Path, data: bytes) -> None:
 @contextmanager
 def whole_file(out: Path) -> Iterator[IO[str]]:
     """Open a file that appears under its name only once complete; raise an `InputError` if it cannot."""
-    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, out)
+        target = destination(out)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            with temporary.open("w", encoding="utf-8", newline="\n") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)

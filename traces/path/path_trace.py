@@ -11,6 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from leogym.common import digests
+from leogym.common.atomic import destination
 from leogym.common.errors import InputError
 from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, plain_lines
 from leogym.traces.orbit import constellation
@@ -184,7 +185,8 @@ def write(
     conditions = None if spec.plain else Conditions(builder)
     summary, report = Summary(), ReportError(spec.report_error, spec.seed)
     try:
-        with _temporary(out, "rows") as rows, _temporary(out, "whole") as whole:
+        target = destination(out)
+        with _temporary(target, "rows") as rows, _temporary(target, "whole") as whole:
             for block in builder.blocks():
                 summary.add(block, builder.clock, report)
                 text = rows_text(block, spec.capacity_mbps) if conditions is None else conditions.add(block)
@@ -201,7 +203,7 @@ def write(
                 whole.write(part)
             whole.flush()
             os.fsync(whole.fileno())
-            os.replace(whole.name, out)
+            os.replace(whole.name, target)
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}") from None
     return summary
