@@ -1,3 +1,7 @@
+import bz2
+import gzip
+import lzma
+
 import pytest
 
 from leogym.common import text_file
@@ -20,6 +24,14 @@ def test_a_byte_order_mark_and_carriage_returns_are_not_part_of_the_text(tmp_pat
 def test_another_encoding_is_refused_by_its_name(tmp_path, encoding, name):
     with pytest.raises(InputError, match=rf"a\.txt:1: file: {name} text: save it as UTF-8"):
         read(tmp_path, "1\n".encode(encoding))
+
+
+@pytest.mark.parametrize(
+    ("pack", "name"), [(gzip.compress, "gzip"), (bz2.compress, "bzip2"), (lzma.compress, "xz")]
+)
+def test_a_packed_file_is_refused_with_the_way_to_its_text(tmp_path, pack, name):
+    with pytest.raises(InputError, match=rf"a\.txt:1: file: is {name}: unpack it with "):
+        read(tmp_path, pack(b"1\n"))
 
 
 def test_bytes_that_are_not_utf_8_are_refused_with_their_line(tmp_path):

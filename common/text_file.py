@@ -13,12 +13,25 @@ _OTHER_MARKS = {
 }
 
 
+_PACKED = {
+    b"\x1f\x8b": "gzip: unpack it with gunzip",
+    b"\xfd7zXZ\x00": "xz: unpack it with unxz",
+    b"\x28\xb5\x2f\xfd": "zstd: unpack it with unzstd",
+    b"BZh": "bzip2: unpack it with bunzip2",
+    b"PK\x03\x04": "a ZIP archive or a spreadsheet: unpack it, or save it as CSV",
+}
+"""First bytes of files that people take for text (irtt packs its output), and the way to the text."""
+
+
 def without_mark(data: bytes, source: str) -> bytes:
     """Return the first bytes of a file without UTF-8's byte-order mark.
 
     Raises:
-        InputError: the bytes start with the mark of another encoding.
+        InputError: the bytes start with the mark of another encoding, or are those of a packed file.
     """
+    for start, packed_as in _PACKED.items():
+        if data.startswith(start):
+            raise InputError(f"{source}:1: file: is {packed_as}")
     for mark, encoding in _OTHER_MARKS.items():
         if data.startswith(mark):
             raise InputError(f"{source}:1: file: {encoding} text: save it as UTF-8")
@@ -29,7 +42,7 @@ def decode(data: bytes, source: str) -> str:
     r"""Return the text in a file's bytes, with ``\n`` for ``\r\n``.
 
     Raises:
-        InputError: the bytes are not UTF-8; the message names ``source`` and the line.
+        InputError: the bytes are packed or not UTF-8; the message names ``source`` and the line.
     """
     data = without_mark(data, source)
     try:

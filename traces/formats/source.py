@@ -15,15 +15,6 @@ MAX_LINE_BYTES = 1 << 20
 SHOWN_BYTES = 1 << 20
 """The progress of reading is shown each time that so many bytes are read."""
 
-_PACKED = {
-    b"\x1f\x8b": "gzip: unpack it with gunzip",
-    b"\xfd7zXZ\x00": "xz: unpack it with unxz",
-    b"\x28\xb5\x2f\xfd": "zstd: unpack it with unzstd",
-    b"BZh": "bzip2: unpack it with bunzip2",
-    b"PK\x03\x04": "a ZIP archive or a spreadsheet: unpack it, or save it as CSV",
-}
-"""First bytes of files that people take for text (irtt packs its output), and the way to the text."""
-
 
 class Source:
     """A text file of another tool."""
@@ -44,7 +35,9 @@ class Source:
         number = 0
         for number, raw in self._raw_lines():
             if number == 1:
-                raw = self._first_line(raw)
+                raw = text_file.without_mark(raw, str(self.path))
+            if b"\0" in raw:
+                raise self.error(number, "file", "holds NUL bytes: not text, or cut off by a crash")
             try:
                 yield number, raw.decode("utf-8")
             except UnicodeDecodeError:
@@ -55,22 +48,17 @@ class Source:
     def rows(self) -> Iterator[tuple[int, str]]:
         """Yield line numbers and lines without spaces around, but no blank lines at the end; see `lines`."""
         blank: list[int] = []
+        number, is_blank = 1, True
         for number, line in self.lines():
             if not line.strip():
                 blank.append(number)
                 continue
+            is_blank = False
             yield from ((earlier, "") for earlier in blank)
             blank.clear()
             yield number, line.strip(" ")
-
-    def _first_line(self, raw: bytes) -> bytes:
-        for start, packed_as in _PACKED.items():
-            if raw.startswith(start):
-                raise self.error(1, "file", f"is {packed_as}")
-        raw = text_file.without_mark(raw, str(self.path))
-        if b"\0" in raw:
-            raise self.error(1, "file", "holds NUL bytes: not UTF-8 text")
-        return raw
+        if is_blank:
+            raise self.error(number, "file", "every line is blank")
 
     def _raw_lines(self) -> Iterator[tuple[int, bytes]]:
         try:

@@ -75,12 +75,14 @@ _MAX_TIME_NS = 1 << 62
 
 
 def parse_mapping(text: str) -> dict[str, str]:
-    """Parse a mapping ``field=column,…``; raise InputError if a field is unknown or has no column."""
+    """Parse a mapping ``field=column,…``; raise InputError unless each field is known and has one column."""
     mapping = {}
     for part in text.split(","):
         field, _, column = part.partition("=")
         if field not in FIELDS or not column:
             raise InputError(f"--columns: {part!r}: must be FIELD=COLUMN, FIELD one of {', '.join(FIELDS)}")
+        if field in mapping:
+            raise InputError(f"--columns: {part!r}: gives {field} a second column")
         mapping[field] = column
     return mapping
 

@@ -54,6 +54,7 @@ def test_bandwidth_traces_of_another_length_start_over(tmp_path):
     ("text", "message"),
     [
         ("", ": file: is empty"),
+        ("\n\n", ":2: file: every line is blank"),
         ("20\n20.5\n", ":2: delay_ms: must be an integer from 0 to 9999, not '20.5'"),
         ("20\n-1\n", ":2: delay_ms: must be an integer from 0 to 9999, not '-1'"),
         ("20\n\n20\n", ":2: delay_ms: must be an integer from 0 to 9999, not ''"),

@@ -128,6 +128,11 @@ def test_a_malformed_mapping_is_refused(text):
         starlink_csv.parse_mapping(text)
 
 
+def test_a_field_with_two_columns_is_refused():
+    with pytest.raises(InputError, match=r"^--columns: 'time_s=b': gives time_s a second column"):
+        starlink_csv.parse_mapping("time_s=a,time_s=b")
+
+
 def test_one_way_probes_give_each_direction_its_own_delay_and_outages(tmp_path):
     text = "time_ms,uplink_ms,downlink_ms\n0,30,14\n100,26,12\n200,-1,11\n300,25,-1\n"
     series, _ = _read(tmp_path, text)
