@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from leogym.common.errors import InputError
+from leogym.common.errors import InputError, printable
 from leogym.common.nearest import nearest, suggest_names
 
 _NEGATIVE = re.compile(r"-\.?\d")
@@ -89,9 +89,14 @@ def option(flag: str, text: str, **keywords: Any) -> tuple[str, dict[str, Any]]:
 
 
 def as_folder(text: str) -> Path:
-    """Return a command-line argument as a folder, for argparse's ``type``; reject an empty name."""
+    """Return a command-line argument as a folder, for argparse's ``type``.
+
+    An empty name is rejected, and bytes that are not UTF-8, as Parquet's writers cannot open such paths.
+    """
     if not text:
         raise argparse.ArgumentTypeError("must name a folder")
+    if not text.isprintable() and any("\udc80" <= character <= "\udcff" for character in text):
+        raise argparse.ArgumentTypeError(f"{printable(text)}: must be a name in UTF-8")
     return Path(text)
 
 

@@ -1,4 +1,4 @@
-"""The user's home folder, which a user without a passwd entry and HOME, as in some containers, lacks."""
+"""The user's home folder. In some containers a user has none, or cannot write to it."""
 
 import atexit
 import os
@@ -26,8 +26,9 @@ def caches() -> Path:
 
 
 def prepare() -> None:
-    """Give libraries a name and folders where the user has none: Matplotlib and PyTorch need them."""
-    if folder() is not None:
+    """Give Matplotlib and PyTorch the name and the folders that they need where the user has none."""
+    home = folder()
+    if home is not None and os.access(home, os.W_OK):
         return
     os.environ.setdefault("USER", f"user-{os.getuid()}")
     root = os.environ.get("LEOGYM_CACHE")

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import subprocess
 import sys
@@ -193,6 +194,11 @@ def test_an_output_that_cannot_be_written_is_named_before_any_trace_is_built(tmp
     with pytest.raises(InputError, match="file/out: --out: cannot be written: Not a directory"):
         cli.run(["leo-single", "--schemes", "reno", "--out", str(tmp_path / "file" / "out")])
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_refused(pair):
+    with pytest.raises(InputError, match=r"--out: .*a.udcff: must be a name in UTF-8"):
+        cli.run([pair, "--out", os.fsdecode(b"a\xff")])
 
 
 def test_a_resume_needs_a_folder(pair):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from leogym.evaluation.cache.folder import Folder
 from leogym.evaluation.leobench import board, version
 from leogym.evaluation.leobench.result import read
 from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.recorded.store import Store
 from leogym.evaluation.report import page
 from leogym.traces.path import cache, shared, synth
 from tests.damage import damaged, damages
@@ -111,6 +113,15 @@ def test_a_damaged_run_that_the_command_does_not_name_is_refused(out, arguments)
     other = [word.replace("cubic,reno", "reno") for word in arguments]
     with damaged(out, damage), pytest.raises(InputError, match=r"cubic.*: missing: make it again with: "):
         cli.run([*other, "--resume"])
+
+
+def test_an_evaluation_that_ended_before_its_first_run_has_nothing_to_report(out, tmp_path):
+    ended = shutil.copytree(out, tmp_path / "ended")
+    store = Store.create(tmp_path / "new", {})
+    (ended / "runs.parquet").write_bytes((store.folder / "runs.parquet").read_bytes())
+    for words in (["report", str(ended)], ["compare", str(ended), str(out)]):
+        with pytest.raises(InputError, match=rf"{ended}/runs.parquet: has no run yet: make .* --resume"):
+            cli.run(words)
 
 
 def test_a_folder_of_an_earlier_version_without_digests_is_read_and_resumed(out, arguments, quick_page):

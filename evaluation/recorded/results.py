@@ -21,7 +21,7 @@ from leogym.evaluation.recorded.series import (
     read_table,
     require_apart,
 )
-from leogym.evaluation.recorded.store import file_name, read_rows
+from leogym.evaluation.recorded.store import ROWS, file_name, read_rows
 from leogym.results.intervals import summarize
 from leogym.results.metrics import METRICS, ORACLE, ORACLE_SHARE, Metric
 
@@ -53,6 +53,8 @@ class Results:
         require_apart(folder)
         description = run_json.read(folder)
         record = read_rows(folder)
+        if record.rows.is_empty():
+            raise DamagedError(folder / ROWS, "has no run yet", folder)
         return cls(folder, description, record.rows, record.digests)
 
     @cached_property
