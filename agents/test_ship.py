@@ -31,6 +31,7 @@ def test_the_seed_that_earned_most_ships_with_the_curves_of_all(tmp_path, capsys
     out = tmp_path / "trained"
     (out / "policy").mkdir(parents=True)
     (out / "progress-seed-9.csv").write_text("of another policy")
+    (out / "choice.json").write_text("{}")
     assert run(["ship", *map(str, runs), "--out", str(out)]) == 0
     assert capsys.readouterr().out == f"chosen: {runs[1]}\n"
     assert (out / "policy/policy.onnx").read_bytes() == b"2"

@@ -28,17 +28,38 @@ MARKS = {
 """Kinds of output folder, each with patterns of files and folders that identify it.
 
 The first match counts, because a training run also holds a policy."""
+REPLACED = {
+    "a training run": ("config.yaml", "progress.csv", "evaluation.csv", "summary.json"),
+    "a sweep": ("sweep.csv", "ray/*"),
+    "an evaluation": ("run.json", "summary.csv", "ranking.csv", "report.html", "figures/*", "latex/*"),
+    "a shipped policy": ("*",),
+}
+"""Kinds of output folder, each with patterns of files that it replaces or deletes, whoever wrote them."""
 _TEXT = "# Made by LeoGym: outputs are not for a repository. Delete this file to add them.\n*\n"
 
 
 def require(folder: Path, content: str) -> None:
-    """Raise an `InputError` if ``folder`` holds anything of `MARKS` but ``content``, which is one of them."""
+    """Raise an `InputError` if ``folder`` holds anything of `MARKS` but ``content``, which is one of them.
+
+    A folder without any of them must not hold a file of `REPLACED`, which is a user's own.
+    """
     assert content in MARKS
     other = content_of(folder)
+    own = None if other else next(_replaced(folder, content), None)
+    if own is not None:
+        raise InputError(f"{own}: (file): {content} would replace this file of yours: name another folder")
     if other not in (None, content):
         raise InputError(
             f"{folder}: (folder): holds {other}: {content} needs a separate folder: name another"
         )
+
+
+def _replaced(folder: Path, content: str) -> Iterator[Path]:
+    """Yield the files of `REPLACED` in ``folder``, and folders there that are not empty."""
+    for pattern in REPLACED.get(content, ()):
+        for path in folder.glob(pattern):
+            if path.name != IGNORED and not (path.is_dir() and next(path.iterdir(), None) is None):
+                yield path
 
 
 def content_of(folder: Path) -> str | None:

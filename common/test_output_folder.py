@@ -64,3 +64,19 @@ def test_a_locked_folder_is_ignored_from_the_start(repository: Path) -> None:
     with lock.held(repository / "out"):
         assert untracked(repository) == []
     assert not (repository / "out").exists()
+
+
+@pytest.mark.parametrize("content", output_folder.REPLACED)
+def test_a_users_own_files_are_not_replaced(content: str, tmp_path: Path) -> None:
+    for index, pattern in enumerate(output_folder.REPLACED[content]):
+        folder = tmp_path / str(index)
+        own = folder / pattern.replace("*", "mine")
+        own.parent.mkdir(parents=True)
+        output_folder.ignore(folder)
+        output_folder.require(folder, content)
+        own.touch()
+        with pytest.raises(InputError, match=f"{own}: .*{content} would replace this file of yours"):
+            output_folder.require(folder, content)
+        mark = folder / output_folder.MARKS[content][0]
+        mark.touch()
+        output_folder.require(folder, content)

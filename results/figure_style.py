@@ -201,6 +201,11 @@ def legend_above(figure: Figure, handles: Sequence[Artist]) -> None:
         figure.legend(handles=list(handles), loc="outside upper left", ncols=columns)
 
 
+def is_own(data: bytes) -> bool:
+    """Return whether `svg` made a file, by its metadata."""
+    return b"<dc:title>LeoGym</dc:title>" in data
+
+
 def svg(panel: Panel) -> str:
     """Return the panel as a standalone SVG file with a transparent background."""
     buffer = io.StringIO()

@@ -27,6 +27,8 @@ ABOUT = "checkpoint.json"
 FORMAT = {"format": "leogym-checkpoint", "version": 1}
 ROWS = ("progress.csv", "evaluation.csv")
 """Files of a run of which each checkpoint has a copy: a resumed run restores them."""
+FILES = (digests.NAME, "config.yaml", *ROWS, "summary.json")
+"""The files of a run beside its folders."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +230,9 @@ class Checkpoints:
 
     def remove_unfinished(self) -> None:
         """Remove half-written files of a killed run."""
-        for folder in (self.path, self.checkpoints, *_shared_folders(self.checkpoints)):
+        for name in FILES:  # others in this folder may be a user's own
+            (self.path / f".{name}.tmp").unlink(missing_ok=True)
+        for folder in (self.checkpoints, *_shared_folders(self.checkpoints)):
             for path in folder.glob(".*.tmp"):
                 if path.is_dir():
                     shutil.rmtree(path)

@@ -26,6 +26,8 @@ from leogym.common.errors import InputError
 
 RESUME = leogym_command("train", "--resume")
 
+_HEADER = "# {"
+"""Start of each config.yaml of a run: a comment with the run's provenance."""
 EVALUATION = "evaluation.csv"
 RUN = "config.yaml", "progress.csv", EVALUATION, "summary.json"
 """Files of a run's folder whose digests its ``SHA256SUMS`` has, each while it does not grow."""
@@ -68,8 +70,14 @@ class RunFolder(Checkpoints):
                 f"{path}: (folder): has a run already; continue it with --resume or name another"
             )
         output_folder.require(path, "a training run")
+        config = path / "config.yaml"
+        present = next((path / name for name in RUN if (path / name).exists()), None)
+        if present and not (config.is_file() and config.read_bytes().startswith(_HEADER.encode())):
+            # The folder ``checkpoints``, which names this one a run, is a user's own.
+            rule = "a training run would replace this file of yours: name another folder"
+            raise InputError(f"{present}: (file): {rule}")
         made_by = {key: value for key, value in provenance.items() if key != "config"}
-        header = f"# {json.dumps(made_by, default=str)}\n"
+        header = f"{_HEADER}{json.dumps(made_by, default=str)[1:]}\n"
         try:
             run._clear()
             write_together(path, digests.add_record({"config.yaml": (header + config_yaml).encode()}))

@@ -50,6 +50,24 @@ def test_a_discarded_run_leaves_no_records_of_trackers_but_those_of_others(tmp_p
     assert not (run.path / "wandb").exists()
 
 
+@pytest.mark.parametrize("name", ["config.yaml", "progress.csv"])
+@pytest.mark.parametrize("checkpoints", [False, True])
+def test_a_users_own_files_are_not_replaced(tmp_path, name, checkpoints):
+    if checkpoints:
+        (tmp_path / "checkpoints").mkdir()
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(InputError, match=f"{tmp_path / name}: .*this file of yours"):
+        RunFolder.create(tmp_path, "agent: astraea\n", {})
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def test_only_a_runs_own_half_written_files_are_removed(run):
+    for path in (".notes.tmp", ".config.yaml.tmp", "checkpoints/.7.tmp"):
+        (run.path / path).write_text("")
+    RunFolder.create(run.path, "agent: astraea\n", {})
+    assert [path.name for path in run.path.rglob(".*.tmp")] == [".notes.tmp"]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_may_not_be_written_is_named(tmp_path):
     tmp_path.chmod(0o500)

@@ -121,7 +121,7 @@ class Store:
         try:
             for part in (folder, *(folder / "series" / kind for kind in KINDS), folder / "figures"):
                 part.mkdir(parents=True, exist_ok=True)
-            for leftover in folder.rglob(".*.tmp"):
+            for leftover in (folder / "series").rglob(".*.tmp"):  # files beside it are written again
                 leftover.unlink()
             store.flush()
         except OSError as error:

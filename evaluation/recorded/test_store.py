@@ -102,6 +102,13 @@ def test_a_folder_that_holds_runs_is_not_overwritten(tmp_path, runs):
         Store.create(tmp_path, DESCRIPTION)
 
 
+def test_hidden_files_that_a_run_did_not_write_stay(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / ".mine.tmp").touch()
+    Store.create(tmp_path, DESCRIPTION)
+    assert (tmp_path / "notes" / ".mine.tmp").exists()
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file/out: --out: cannot be written"):

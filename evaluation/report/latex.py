@@ -63,14 +63,21 @@ def write(results: Results) -> Path:
                 path = f"figures/{_plain(panel.name)}.pdf"
                 files[path] = pdf(panel)
                 body.append(f"\\includegraphics{{{path}}}")
+    earlier = _included(folder / "all.tex")
     files["all.tex"] = (PREAMBLE + "\n".join(body) + "\n\\end{document}\n").encode()
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for name, data in files.items():
         write_atomically(folder / name, data)
-    for stale in (*folder.glob("*.tex"), *folder.glob("figures/*.pdf")):
-        if stale.relative_to(folder).as_posix() not in files:
-            stale.unlink()
+    for stale in earlier - files.keys():
+        (folder / stale).unlink(missing_ok=True)
     return folder
+
+
+def _included(path: Path) -> set[str]:
+    """Return the files of an earlier ``all.tex``; others in its folder are a user's own."""
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    tables = re.findall(r"\\input\{([\w+.-]+)\}", text)
+    return {f"{name}.tex" for name in tables} | set(re.findall(r"\{(figures/[\w+.-]+\.pdf)\}", text))
 
 
 def suite_table(results: Results, suite: Suite) -> str:

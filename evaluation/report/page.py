@@ -96,7 +96,7 @@ def write_figures(
     drawn: Iterable[tuple[Suite, str, list[drawing.Drawn]]],
     figure_names: Mapping[str, FigureName],
 ) -> dict[str, list[FigureGroup]]:
-    """Write all panels to ``figures/`` and delete other files there; return the page's figures by suite."""
+    """Write all panels to ``figures/`` and delete earlier ones there; return the page's figures by suite."""
     folder = results.folder / "figures"
     folder.mkdir(exist_ok=True)
     groups: dict[str, list[FigureGroup]] = {suite.name: [] for suite in results.suites}
@@ -111,8 +111,8 @@ def write_figures(
             module, inline = figure_module(kind), [panel.inline for panel in panels]
             title = f"{module.TITLE} ({name.title})" if name else module.TITLE
             groups[suite.name].append(FigureGroup(kind, title, module.CAPTION, inline, columns_of(panels)))
-    for stale in folder.iterdir():
-        if stale.name not in written:
+    for stale in folder.glob("*.svg"):
+        if stale.name not in written and figure_style.is_own(stale.read_bytes()):
             stale.unlink()
     return groups
 

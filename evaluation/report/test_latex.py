@@ -46,10 +46,12 @@ def test_a_long_table_breaks_over_pages(results, monkeypatch):
 
 def test_the_document_has_every_table_and_figure_and_nothing_else_stays(results):
     folder = latex.write(results)
-    (folder / "figures" / "stale.pdf").write_bytes(b"")
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    document = (folder / "all.tex").read_text()
+    (folder / "all.tex").write_text(document + "\\input{stale}\\includegraphics{figures/stale+a-.b.pdf}")
+    (folder / "stale.tex").write_text("")
+    (folder / "figures" / "stale+a-.b.pdf").write_bytes(b"")
     latex.write(results)
-    del before[folder / "figures" / "stale.pdf"]
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     document = (folder / "all.tex").read_text()
     figures = re.findall(r"\\includegraphics\{(.*)\}", document)
@@ -58,6 +60,17 @@ def test_the_document_has_every_table_and_figure_and_nothing_else_stays(results)
     assert {f"{name}.tex" for name in re.findall(r"\\input\{(.*)\}", document)} == {
         path.name for path in folder.glob("*.tex") if path.name != "all.tex"
     }
+
+
+def test_a_users_own_files_stay_in_the_documents_folder(results):
+    folder = latex.write(results)
+    own = [folder / "paper.tex", folder / "figures" / "own.pdf"]
+    for path in own:
+        path.write_text("mine")
+    latex.write(results)
+    for path in own:
+        assert path.read_text() == "mine"
+        path.unlink()
 
 
 def test_the_document_compiles(results):

@@ -1,4 +1,5 @@
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -269,9 +270,13 @@ def test_figures_are_also_files_of_their_own(written):
         assert ElementTree.parse(path).getroot().tag.endswith("svg")
 
 
-def test_writing_a_report_twice_gives_the_same_bytes(tmp_path):
+def test_writing_a_report_twice_gives_the_same_bytes_and_deletes_only_stale_panels(tmp_path):
     report.write(sample_results(tmp_path, ["leo-single"], ["cubic"], 1))
+    panel = next((tmp_path / "figures").glob("*.svg"))
+    (tmp_path / "figures" / "own.svg").write_text("<svg/>")
+    (tmp_path / "figures" / "own").mkdir()
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    shutil.copy(panel, panel.with_name("stale.svg"))
     report.write(Results.read(tmp_path))
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
