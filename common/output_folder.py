@@ -1,6 +1,6 @@
 """Output folders, which Git ignores in any place."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,20 +32,26 @@ REPLACED = {
     "a training run": ("config.yaml", "progress.csv", "evaluation.csv", "summary.json"),
     "a sweep": ("sweep.csv", "ray/*"),
     "an evaluation": ("run.json", "summary.csv", "ranking.csv", "report.html", "figures/*", "latex/*"),
+    "a run of programs": ("result.json", "machine.json"),
     "a shipped policy": ("*",),
 }
 """Kinds of output folder, each with patterns of files that it replaces or deletes, whoever wrote them."""
 _TEXT = "# Made by LeoGym: outputs are not for a repository. Delete this file to add them.\n*\n"
 
 
-def require(folder: Path, content: str) -> None:
+def require(folder: Path, content: str, *replaced: str) -> None:
     """Raise an `InputError` if ``folder`` holds anything of `MARKS` but ``content``, which is one of them.
 
-    A folder without any of them must not hold a file of `REPLACED`, which is a user's own.
+    A folder that has none of them, and that `make` did not create, is a user's own: it must not hold a file
+    of `REPLACED` or of the patterns ``replaced``.
     """
     assert content in MARKS
     other = content_of(folder)
-    own = None if other else next(_replaced(folder, content), None)
+    own = (
+        None
+        if other or _is_made(folder)
+        else next(_present(folder, (*REPLACED.get(content, ()), *replaced)), None)
+    )
     if own is not None:
         raise InputError(f"{own}: (file): {content} would replace this file of yours: name another folder")
     if other not in (None, content):
@@ -54,9 +60,9 @@ def require(folder: Path, content: str) -> None:
         )
 
 
-def _replaced(folder: Path, content: str) -> Iterator[Path]:
-    """Yield the files of `REPLACED` in ``folder``, and folders there that are not empty."""
-    for pattern in REPLACED.get(content, ()):
+def _present(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
+    """Yield the files of these patterns in ``folder``, and folders there that are not empty."""
+    for pattern in patterns:
         for path in folder.glob(pattern):
             if path.name != IGNORED and not (path.is_dir() and next(path.iterdir(), None) is None):
                 yield path
@@ -101,6 +107,12 @@ def made(folder: Path) -> Iterator[Path]:
             remove_if_empty(created_folder)
 
 
+def _is_made(folder: Path) -> bool:
+    """Return whether `make` created ``folder``."""
+    path = folder / IGNORED
+    return path.is_file() and path.read_bytes() == _TEXT.encode()
+
+
 def ignore(folder: Path) -> None:
     """Tell Git to ignore everything in ``folder``."""
     (folder / IGNORED).write_text(_TEXT, encoding="utf-8")
@@ -109,7 +121,7 @@ def ignore(folder: Path) -> None:
 def remove_if_empty(folder: Path) -> None:
     """Remove ``folder`` if it is empty except for `ignore`'s file, else do nothing."""
     names = [path.name for path in folder.iterdir()]
-    if names == [IGNORED] and (folder / IGNORED).read_text(encoding="utf-8") == _TEXT:
+    if names == [IGNORED] and _is_made(folder):
         (folder / IGNORED).unlink()
         names = []
     if not names:

@@ -72,11 +72,20 @@ def test_a_users_own_files_are_not_replaced(content: str, tmp_path: Path) -> Non
         folder = tmp_path / str(index)
         own = folder / pattern.replace("*", "mine")
         own.parent.mkdir(parents=True)
-        output_folder.ignore(folder)
         output_folder.require(folder, content)
         own.touch()
         with pytest.raises(InputError, match=f"{own}: .*{content} would replace this file of yours"):
             output_folder.require(folder, content)
-        mark = folder / output_folder.MARKS[content][0]
-        mark.touch()
+        output_folder.ignore(folder)  # a folder that LeoGym made, of a run that was killed
         output_folder.require(folder, content)
+        (folder / output_folder.IGNORED).unlink()
+        (folder / output_folder.MARKS[content][0]).touch()
+        output_folder.require(folder, content)
+
+
+def test_a_users_own_folder_of_a_hosts_name_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "client").mkdir()
+    output_folder.require(tmp_path, "a run of programs", "client/*")
+    (tmp_path / "client" / "main.c").touch()
+    with pytest.raises(InputError, match=r"main\.c: .* would replace this file of yours"):
+        output_folder.require(tmp_path, "a run of programs", "client/*")

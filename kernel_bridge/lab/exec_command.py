@@ -79,7 +79,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Execute the command; return the client's exit status."""
     described, folder = describe(options)
-    output_folder.require(options.out, outcome.CONTENT)
+    output_folder.require(options.out, outcome.CONTENT, *(f"{host}/*" for host in described.hosts))
     names = {link.trace for link in described.links.values() if link.trace is not None}
     traces = {name: cache.read_bytes(cache.file(name)) for name in sorted(names)}
     execute = virtual_time.execute if options.backend == "lab" else real_time.execute

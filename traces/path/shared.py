@@ -292,8 +292,11 @@ def write(wanted: Pairs, folder: Path, scheme: str) -> Sharing:
     """Write a path trace for every stretch and ``scenario.yaml`` into ``folder``.
 
     Raises:
-        InputError: a path cannot be built, or the folder cannot be written.
+        InputError: a path cannot be built, the folder cannot be written, or it has another ``scenario.yaml``.
     """
+    path = folder / "scenario.yaml"
+    if path.exists() and leogym_command("traces", "shared").encode() not in path.read_bytes():
+        raise InputError(f"{path}: (file): would be replaced by another scenario: name another folder")
     sharing = split(wanted.specs)
     wanted = replace(wanted, specs=(sharing.sides[0].spec, sharing.sides[1].spec))
     try:
@@ -304,7 +307,7 @@ def write(wanted: Pairs, folder: Path, scheme: str) -> Sharing:
     write_traces(wanted, sharing, folder)
     text = scenario_text(wanted, sharing, {link: file.as_posix() for link, file in files.items()}, scheme)
     # Last, so a scenario never names a missing trace.
-    write_file(folder / "scenario.yaml", text.encode())
+    write_file(path, text.encode())
     return sharing
 
 

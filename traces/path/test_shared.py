@@ -279,3 +279,10 @@ def test_cities_and_coordinates_mix():
     wanted = shared.pairs("40.7,-74,ldn", "St. John's,40.7,-74", {})
     assert [spec.to_site.name for spec in wanted.specs] == ["London", "40.7,-74"]
     assert wanted.labels == ("first", "second")
+
+
+def test_a_scenario_of_the_users_is_not_replaced(tmp_path):
+    (tmp_path / "scenario.yaml").write_text("name: mine\n")
+    with pytest.raises(InputError, match=r"scenario\.yaml: .*would be replaced by another scenario"):
+        shared.write(shared.pairs("sd,ny", "lwc,ny", BENT_PIPE), tmp_path, "cubic")
+    assert [path.name for path in tmp_path.iterdir()] == ["scenario.yaml"]
