@@ -59,6 +59,7 @@ def test_an_agent_with_nothing_to_train_says_so(tmp_path):
         ("astraea --steps 1 --set spec=moon", 'spec: no .* named "moon" .*astraea, orca'),
         ("astraea --steps 1 --set reward=none", 'reward: no .* named "none" '),
         ("astraea --steps 1 --config missing.yaml", "^missing.yaml: cannot be read"),
+        ("orca --config orca-minutes", "^orca-minutes: no such file: .*/agents/orca-minutes.yaml$"),
         ("ppo --steps 1 --config CONFIG", "tiny.yaml: agent: is 'astraea'"),
         ("astraea --steps 1 --resume", "run/config.yaml: no run to resume"),
     ],

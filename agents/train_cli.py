@@ -213,6 +213,7 @@ def sweep(flags: argparse.Namespace) -> int:
     for name, value in vars(flags).items():
         if name not in own and value not in (None, []):
             raise InputError(f"--sweep: --{name} applies to single runs only: set it in {flags.sweep}")
+    require_file(flags.sweep, CONFIGS.parent / "sweeps")
     out = flags.out or Path("runs") / flags.sweep.stem
     output_folder.require(out, "a sweep")
     with extras.needed_by("--sweep"):
@@ -256,6 +257,12 @@ def task_of(scheme: Scheme) -> dict[str, Any]:
     return task
 
 
+def require_file(path: Path, shipped: Path) -> None:
+    """Raise an `InputError` if ``path`` does not exist, but a file of its name in the folder ``shipped``."""
+    if not path.exists() and (file := shipped / f"{path.stem}.yaml").is_file():
+        raise InputError(f"{path}: no such file: the shipped one is {file}")
+
+
 def overrides(flags: argparse.Namespace) -> dict[str, Any]:
     """Return the settings that have their own flags."""
     names = ("steps", "minutes", "seed", "backend", "engine", "workers", "ray_address", "track")
@@ -264,6 +271,8 @@ def overrides(flags: argparse.Namespace) -> dict[str, Any]:
 
 def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | None = None) -> TrainSettings:
     """Return the settings of a new run: file, ``task``, ``--set``, then flags; later ones win."""
+    if flags.config:
+        require_file(flags.config, CONFIGS)
     source = flags.config or CONFIGS / f"{scheme.name}.yaml"
     data = read_config(source) if flags.config or source.exists() else {}
     for key, value in (task or {}).items():

@@ -275,6 +275,11 @@ def test_a_metric_that_progress_csv_lacks_ends_the_trial_with_the_nearest(tmp_pa
         run.append_progress({"steps": 1, "reward": 0.5})
 
 
+def test_the_name_of_a_shipped_sweep_is_answered_with_its_file(tmp_path):
+    with pytest.raises(InputError, match=r"^ppo-leo: no such file: .*/sweeps/ppo-leo.yaml$"):
+        train_cli.run(["--sweep", "ppo-leo", "--out", str(tmp_path / "out")])
+
+
 def test_a_flag_of_a_single_run_is_refused(file, tmp_path):
     for flag in (["--agent", "ppo"], ["--steps", "5"], ["--set", "seed=1"]):
         with pytest.raises(InputError, match=f"^--sweep: {flag[0]} applies to single runs only"):

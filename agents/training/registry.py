@@ -16,13 +16,21 @@ RENAMED = {"sage": "clone"}
 
 
 def schemes() -> dict[str, Scheme]:
-    """Return every scheme by name, in alphabetical order."""
+    """Return every scheme by name, in alphabetical order.
+
+    Raises:
+        InputError: two folders define the same name.
+    """
     by_name: dict[str, Scheme] = {}
+    folders: dict[str, str] = {}
     for home in HOMES:
         for module in pkgutil.iter_modules(importlib.import_module(home).__path__):
             if module.ispkg and _may_define_one(home, module.name):
                 scheme = getattr(importlib.import_module(f"{home}.{module.name}"), "SCHEME", None)
                 if isinstance(scheme, Scheme):
+                    folder = f"{home}.{module.name}".removeprefix("leogym.").replace(".", "/")
+                    if (other := folders.setdefault(scheme.name, folder)) != folder:
+                        raise InputError(f"{folder}: SCHEME: name: {scheme.name!r} is that of {other}, too")
                     by_name[scheme.name] = scheme
     return dict(sorted(by_name.items()))
 

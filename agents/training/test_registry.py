@@ -26,6 +26,20 @@ def test_adding_a_scheme_is_adding_its_folder(tmp_path, monkeypatch):
         vars(agents).pop("newcomer", None)
 
 
+def test_two_folders_with_the_same_name_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "copied").mkdir()
+    (tmp_path / "copied" / "__init__.py").write_text("from leogym.agents.orca import SCHEME\n")
+    monkeypatch.setattr(agents, "__path__", [*agents.__path__, str(tmp_path)])
+    try:
+        with pytest.raises(
+            InputError, match=r"^agents/\w+: SCHEME: name: 'orca' is that of agents/\w+, too$"
+        ):
+            registry.schemes()
+    finally:
+        sys.modules.pop("leogym.agents.copied", None)
+        vars(agents).pop("copied", None)
+
+
 def test_a_package_that_defines_no_scheme_is_not_imported(tmp_path, monkeypatch):
     (tmp_path / "slow").mkdir()
     (tmp_path / "slow" / "__init__.py").write_text("raise RuntimeError('as slow as torch')\n")
