@@ -72,8 +72,16 @@ def curves(id: str) -> pl.DataFrame:
 
 
 def table(id: str, point: int) -> pl.DataFrame:
-    """Return the rows of `curves` after ``point`` steps and the references, best return first."""
-    return curves(id).filter(pl.col("point").is_in([0, point])).sort("return", descending=True)
+    """Return the rows of `curves` after ``point`` steps and the references, best return first.
+
+    Raises:
+        InputError: there are no results in this environment or after these steps.
+    """
+    every = curves(id)
+    points = every["point"].unique().sort().to_list()
+    if point not in points:
+        raise InputError(f"baselines: {id}: point: {point}: must be one of {', '.join(map(str, points))}")
+    return every.filter(pl.col("point").is_in([0, point])).sort("return", descending=True)
 
 
 def plot(id: str, **own: tuple[ArrayLike, ArrayLike]) -> Any:
@@ -82,7 +90,13 @@ def plot(id: str, **own: tuple[ArrayLike, ArrayLike]) -> Any:
     Args:
         id: an environment's id.
         own: curves of your own by name: steps and returns, which you measured in held-out episodes.
+
+    Raises:
+        InputError: there are no results in this environment, or a curve has more steps than returns or fewer.
     """
+    for name, (steps, returns) in own.items():
+        if np.shape(steps) != np.shape(returns):
+            raise InputError(f"baselines: {name}: {np.size(steps)} steps, but {np.size(returns)} returns")
     from leogym.results.figure_style import INK, MUTED, PALETTE, canvas, legend_above
 
     every = curves(id)

@@ -49,6 +49,18 @@ def test_an_environment_without_results_is_refused():
         baselines.runs("leo/Nowhere-v0")
 
 
+def test_steps_without_results_are_refused_with_those_that_have_some():
+    with pytest.raises(
+        InputError, match=r"^baselines: leo/Static-v0: point: 12345: must be one of 0, .*20000"
+    ):
+        baselines.table("leo/Static-v0", 12_345)
+
+
+def test_a_curve_needs_a_return_for_each_step():
+    with pytest.raises(InputError, match=r"^baselines: mine: 1 steps, but 2 returns$"):
+        baselines.plot("leo/Static-v0", mine=([10], [1.0, 2.0]))
+
+
 def test_users_find_it_in_the_package():
     assert leogym.baselines is baselines
     with pytest.raises(AttributeError, match="no attribute 'baseline'"):
