@@ -38,10 +38,22 @@ def held_out(folder: Path, episodes: int, scenarios: str | None = None) -> Earne
     settings = settings_of(folder, scenarios).for_held_out()
     policy_folder = folder if (folder / "policy.json").is_file() else folder / "policy"
     policy = leosim.Policy.load(str(policy_folder))
-    if policy.spec != settings.spec:
-        raise InputError(f"{policy_folder}: policy.json: agent: {policy.spec}, trained: {settings.spec}")
+    if policy.spec != (trained := canonical_spec(settings.spec)):
+        raise InputError(f"{policy_folder}: policy.json: agent: {policy.spec}, trained: {trained}")
     earned = evaluate_policy(policy, settings, episodes)
     return {**earned, "action_0": evaluate_action(0.0, settings, episodes)}
+
+
+def canonical_spec(spec: str) -> str:
+    """Return the name of ``spec`` that a loaded policy has: ``orca+astraea`` is ``orca+cwnd_step``."""
+    composed = [name.split("+") for name in leosim.Batch.agents() if "+" in name]
+    actions = {action for _, action in composed}
+    observation, _, action = spec.partition("+")
+    # The list has each observation with every action but its own, which the name alone has.
+    own = {name: actions - {other for of, other in composed if of == name} for name, _ in composed}
+    if action in own:
+        (action,) = own[action]
+    return observation if not action or own[observation] == {action} else f"{observation}+{action}"
 
 
 def settings_of(folder: Path, scenarios: str | None) -> TrainSettings:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from leogym.agents.__main__ import run as command
-from leogym.agents.judging import held_out
-from leogym.agents.training import rollout
+from leogym.agents.judging import canonical_spec, held_out
+from leogym.agents.training import policy_folder, rollout
 from leogym.agents.training.episode_batch import Episodes
 from leogym.agents.training.held_out import Chooser
+from leogym.agents.training.onnx_export import perceptron
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
 from leogym.common.errors import InputError
@@ -156,6 +157,19 @@ def test_a_policy_is_judged_on_scenarios_by_name_and_by_file(tmp_path, monkeypat
     by_name = held_out(PERCEPTRON, 1, "of-2-s")
     assert by_name == held_out(PERCEPTRON, 1, str(tmp_path / "of-2-s.yaml"))
     assert by_name != held_out(PERCEPTRON, 1, str(tmp_path / "of-1-s.yaml"))
+
+
+@pytest.mark.parametrize("observation", ["astraea", "orca", "aurora", "sage", "orbit"])
+def test_a_specification_has_the_name_that_a_loaded_policy_has(observation, tmp_path):
+    # The halves' own names, as `--set observation=` leaves the preset's action, name the same specification.
+    for action in ("astraea", "orca", "aurora", "sage", "orbit", "cwnd_step", "cubic_ratio", "path_gains"):
+        spec = f"{observation}+{action}"
+        batch = leosim.Batch(1, agent=spec)
+        layer = (np.zeros((batch.action_dim, batch.observation_dim)), np.zeros(batch.action_dim))
+        description = policy_folder.describe(spec, batch.observation_dim, batch.action_dim, 30.0)
+        policy_folder.write(tmp_path, perceptron([layer], None, "zeros"), description)
+        assert canonical_spec(spec) == leosim.Policy.load(str(tmp_path)).spec
+    assert canonical_spec(observation) == observation
 
 
 def test_what_cannot_be_judged_is_one_line(tmp_path):
