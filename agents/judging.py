@@ -77,11 +77,12 @@ def settings_of(folder: Path, scenarios: str | None) -> TrainSettings:
 
 
 def _of_policy(path: Path) -> dict[str, Any]:
-    """Return the settings in a policy's policy.json; the others are its agent's defaults."""
+    """Return the settings in a policy's policy.json; the others are the defaults of its observation's agent."""
     description = json_text.read(path)
     try:
-        agent, interval_ms = description["agent"], float(description["interval_ms"])
-        return {"agent": agent, "spec": agent, "interval_ms": interval_ms}
+        spec, interval_ms = str(description["agent"]), float(description["interval_ms"])
+        agent = spec.partition("+")[0]
+        return {"agent": registry.RENAMED.get(agent, agent), "spec": spec, "interval_ms": interval_ms}
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
 

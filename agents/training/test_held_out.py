@@ -5,6 +5,7 @@ import leosim
 import numpy as np
 import pytest
 
+from leogym.agents import judging
 from leogym.agents.__main__ import run as command
 from leogym.agents.judging import canonical_spec, held_out
 from leogym.agents.training import policy_folder, rollout
@@ -169,6 +170,8 @@ def test_a_specification_has_the_name_that_a_loaded_policy_has(observation, tmp_
         description = policy_folder.describe(spec, batch.observation_dim, batch.action_dim, 30.0)
         policy_folder.write(tmp_path, perceptron([layer], None, "zeros"), description)
         assert canonical_spec(spec) == leosim.Policy.load(str(tmp_path)).spec
+        # The policy alone is judged by the settings of its observation's agent.
+        assert judging.settings_of(tmp_path, None).spec == spec
     assert canonical_spec(observation) == observation
 
 
