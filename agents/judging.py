@@ -77,7 +77,7 @@ def settings_of(folder: Path, scenarios: str | None) -> TrainSettings:
 
 
 def _of_policy(path: Path) -> dict[str, Any]:
-    """Return the settings in a policy's policy.json; the others are the defaults of its observation's agent."""
+    """Return the settings in a policy's policy.json; others are its observation's agent's defaults."""
     description = json_text.read(path)
     try:
         spec, interval_ms = str(description["agent"]), float(description["interval_ms"])
