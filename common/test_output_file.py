@@ -1,3 +1,4 @@
+import fcntl
 import os
 import stat
 from pathlib import Path
@@ -65,3 +66,21 @@ def test_a_path_below_a_file_is_refused_by_the_name_that_the_user_gave(tmp_path,
     out = tmp_path / "file" / "out"
     with pytest.raises(InputError, match=f"^{out}: cannot be written: Not a directory"):
         write(out)
+
+
+@pytest.mark.parametrize("write", [_write_lines, _write_trace], ids=["lines", "trace"])
+def test_the_temporary_files_of_a_killed_process_are_removed_and_those_of_a_writer_stay(tmp_path, write):
+    left = [tmp_path / ".out.12.tmp", tmp_path / ".out.12.rows.tmp"]
+    writing = tmp_path / ".out.13.tmp"
+    other = [tmp_path / ".out.notes.tmp", tmp_path / ".out.csv.12.tmp"]
+    for path in (*left, writing, *other):
+        path.touch()
+    with writing.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        write(tmp_path / "out")
+    assert sorted(tmp_path.iterdir()) == sorted([writing, *other, tmp_path / "out"])
+
+
+def test_a_temporary_file_is_locked_while_it_is_written(tmp_path):
+    with whole_file(tmp_path / "out") as file, open(file.name) as again, pytest.raises(BlockingIOError):
+        fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,17 +2,17 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from leogym.common import digests
 from leogym.common.atomic import destination
 from leogym.common.errors import InputError
+from leogym.common.output_file import temporary_file
 from leogym.traces.capacity.columns import COLUMNS, FORMAT, VERSION, plain_lines
 from leogym.traces.orbit import constellation
 from leogym.traces.orbit.earth import LIGHT_KM_PER_S
@@ -186,7 +186,7 @@ def write(
     summary, report = Summary(), ReportError(spec.report_error, spec.seed)
     try:
         target = destination(out)
-        with _temporary(target, "rows") as rows, _temporary(target, "whole") as whole:
+        with temporary_file(target, ".rows") as rows, temporary_file(target, ".whole") as whole:
             for block in builder.blocks():
                 summary.add(block, builder.clock, report)
                 text = rows_text(block, spec.capacity_mbps) if conditions is None else conditions.add(block)
@@ -207,14 +207,3 @@ def write(
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}") from None
     return summary
-
-
-@contextmanager
-def _temporary(out: Path, part: str) -> Iterator[IO[str]]:
-    """Open a temporary file next to ``out``, and delete it afterwards unless it was renamed."""
-    path = out.with_name(f".{out.name}.{os.getpid()}.{part}.tmp")
-    try:
-        with path.open("w+", encoding="utf-8", newline="\n") as file:
-            yield file
-    finally:
-        path.unlink(missing_ok=True)
