@@ -1,8 +1,9 @@
 """Collects the pool: observations, actions and rewards of kernel schemes, as a Parquet dataset.
 
 A pool is a folder with a file for each situation (``situation-NNNNN.parquet``), one for each run repeated on
-the lab's Linux (``situation-NNNNN-lab-SCHEME.parquet``), and ``pool.json``, written last, which lists the
-lab's files. A file has a row group for each scheme and a row for each interval that brought a delivery:
+the lab's Linux (``situation-NNNNN-lab-SCHEME.parquet``), ``settings.json``, written first, and ``pool.json``,
+written last, which lists the lab's files. A file has a row group for each scheme and a row for each interval
+that brought a delivery:
 
 - ``observation``: the 69 signals at its end (float32);
 - ``action``: base-2 logarithm of the window at the end of the next such interval over the window now, in
@@ -10,7 +11,8 @@ lab's files. A file has a row group for each scheme and a row for each interval 
 - ``reward``: of that next interval (float32);
 - ``backend``: ``simulator`` or ``lab``.
 
-Collection resumes: it keeps existing files, and interruptions do not change the result.
+Collection resumes: it keeps the files of the same settings and build, and interruptions do not change the
+result.
 """
 
 import hashlib
@@ -32,6 +34,7 @@ from leogym.agents.clone.lab import LabRun
 from leogym.agents.clone.scenarios import Situation
 from leogym.agents.clone.settings import CloneSettings
 from leogym.agents.training.settings import TrainSettings
+from leogym.common import build, lock
 from leogym.common.atomic import sync_file, sync_folder, write_atomically
 from leogym.common.errors import InputError
 from leogym.results.provenance import describe
@@ -62,8 +65,7 @@ def schema(observation_dim: int) -> pa.Schema:
 
 def default_folder(settings: CloneSettings) -> Path:
     """Return the default folder of the pool of ``settings``; different pools have different folders."""
-    sources = [settings.pool.model_dump(mode="json"), settings.seed, settings.interval_ms]
-    text = json.dumps([VERSION, SPEC_VERSION, leosim.__version__, settings.reward, *sources])
+    text = json.dumps([VERSION, _key(settings)])
     return Path("runs/pools") / f"{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
@@ -140,22 +142,41 @@ def collect(settings: CloneSettings, folder: Path, say: Callable[[str], None] = 
     ``say`` receives progress lines with time estimates.
 
     Raises:
-        InputError: a backend lacks a scheme, the lab is needed and missing, one of its runs failed, or the
-            folder cannot be written.
+        InputError: a backend lacks a scheme, the lab is needed and missing, one of its runs failed, the
+            folder is of other settings, or it cannot be written.
     """
     ranges = settings.pool
     if unknown := sorted(set(ranges.schemes) - set(leosim.schemes())):
         raise InputError(f"settings: pool.schemes: the simulator has no {', '.join(unknown)}")
-    before = read_index(folder) if (folder / "pool.json").is_file() else None
-    if before is not None and not _lacks_lab_runs(before, settings):
+    if _is_complete(folder, settings):
         return folder
     if settings.lab_runs:
         lab.require(settings)
+    if (folder / lock.NAME).exists():
+        say(f"pool: {folder}: waits until no other process collects it")
+    with lock.held(folder, wait=True):
+        if not _is_complete(folder, settings):
+            _complete(settings, folder, say)
+    return folder
+
+
+def _is_complete(folder: Path, settings: CloneSettings) -> bool:
+    if not (folder / "pool.json").is_file():
+        return False
+    index = read_index(folder)
+    require_same(index, settings, folder)
+    return not _lacks_lab_runs(index, settings)
+
+
+def _complete(settings: CloneSettings, folder: Path, say: Callable[[str], None]) -> None:
+    """Collect what ``folder`` lacks; the caller holds its lock."""
+    ranges = settings.pool
+    before = read_index(folder) if (folder / "pool.json").is_file() else None
     situations = scenarios.pool(ranges, settings.seed)
     repeated = lab.sample(len(situations), ranges.schemes, settings.lab_runs, settings.seed)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         if before is None:
+            _require_own(folder, settings)
             _collect_simulated(settings, folder, situations, say)
         _collect_lab(settings, folder, situations, repeated, say)
         index = before or {
@@ -170,7 +191,6 @@ def collect(settings: CloneSettings, folder: Path, say: Callable[[str], None] = 
         write_atomically(folder / "pool.json", (json.dumps(index, indent=2) + "\n").encode())
     except OSError as error:
         raise InputError(f"{folder}: (pool): cannot be written: {error.strerror}") from None
-    return folder
 
 
 def _made_of(settings: CloneSettings) -> dict[str, Any]:
@@ -183,6 +203,30 @@ def _made_of(settings: CloneSettings) -> dict[str, Any]:
         "seed": settings.seed,
         "ranges": settings.pool.model_dump(mode="json"),
     }
+
+
+def _key(settings: CloneSettings) -> dict[str, Any]:
+    """Return what determines the files of a pool, as its ``settings.json`` stores it."""
+    return {**_made_of(settings), "build": build.core()}
+
+
+def _require_own(folder: Path, settings: CloneSettings) -> None:
+    """Mark ``folder`` as of ``settings``; raise `InputError` if it has files of others."""
+    path, key = folder / "settings.json", _key(settings)
+    if path.is_file():
+        try:
+            there = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"{path}: cannot be read: {error}") from None
+        if there != key:
+            names = there if isinstance(there, dict) else {}
+            other = ", ".join(name for name, value in key.items() if names.get(name) != value)
+            remedy = "delete this folder, or name another with --set pool_folder=DIR"
+            raise InputError(f"{path}: an unfinished pool of other settings ({other}): {remedy}")
+    elif part(folder, 0).is_file():
+        raise InputError(f"{path}: is missing, but the folder has situations: delete them")
+    else:
+        write_atomically(path, (json.dumps(key, indent=2) + "\n").encode())
 
 
 def _lacks_lab_runs(index: dict[str, Any], settings: CloneSettings) -> bool:
@@ -266,10 +310,17 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 
 def require_same(index: dict[str, Any], settings: TrainSettings, folder: Path) -> None:
-    """Raise `InputError` unless the pool was collected for the settings' signals and rewards."""
+    """Raise `InputError` unless the pool has the settings' signals, rewards and ranges.
+
+    Its seed and build may be others: a finished pool is data, which runs of several seeds can learn from.
+    """
     for field in ("spec", "reward", "interval_ms"):
         if index[field] != (must := getattr(settings, field)):
             raise InputError(f"{folder / 'pool.json'}: {field}: is {index[field]!r}, not {must!r}")
+    ranges = settings.pool.model_dump(mode="json")
+    for field, must in ranges.items():
+        if (got := index["ranges"].get(field)) != must:
+            raise InputError(f"{folder / 'pool.json'}: ranges: {field}: is {got!r}, not {must!r}")
 
 
 def files(folder: Path, index: dict[str, Any], lab_runs: int) -> list[list[Path]]:

@@ -8,6 +8,7 @@ import leosim
 import numpy as np
 
 from leogym.agents.clone.settings import PoolRanges
+from leogym.common.errors import InputError
 from leogym.configs.queue import Queue
 from leogym.configs.scenario import Flow, Link, Scenario
 
@@ -83,7 +84,7 @@ class Situation:
 
 
 def pool(ranges: PoolRanges, seed: int) -> list[Situation]:
-    """Return the pool's situations in the order of their runs."""
+    """Return the pool's situations in the order of their runs; raise `InputError` if there are none."""
     combinations = [
         combination
         for combination in itertools.product(
@@ -91,6 +92,8 @@ def pool(ranges: PoolRanges, seed: int) -> list[Situation]:
         )
         if combination[0] * combination[3] <= RATE_MAX_MBPS
     ]
+    if not combinations:
+        raise _too_fast()
     rng = np.random.default_rng([seed, 2])
     count = len(combinations) if ranges.scenarios is None else min(ranges.scenarios, len(combinations))
     situations = []
@@ -115,16 +118,24 @@ def pool(ranges: PoolRanges, seed: int) -> list[Situation]:
 def held_out(ranges: PoolRanges, count: int, *, judge: bool) -> list[Situation]:
     """Return ``count`` situations of one flow, between the pool's values and the same for every seed.
 
-    With ``judge``, they are those of the final evaluation; otherwise they choose the best policy.
+    With ``judge``, they are those of the final evaluation; otherwise they choose the best policy. Steps that
+    take almost all rates above 192 Mbit/s are left out; if that is every step, raise `InputError`.
     """
+    slowest, fastest = min(ranges.rate_mbps), max(ranges.rate_mbps)
+    # Of a range, rates are drawn until one fits, which its lowest alone may never do.
+    highest_needed = min(1.01 * slowest, fastest)
+    steps = [step for step in ranges.steps if highest_needed * step <= RATE_MAX_MBPS]
+    if not steps:
+        raise _too_fast()
     rng = np.random.default_rng([0, 4 if judge else 3])
 
     def between(values: tuple[float, ...]) -> float:
-        return float(np.exp(rng.uniform(np.log(min(values)), np.log(max(values)))))
+        value = float(np.exp(rng.uniform(np.log(min(values)), np.log(max(values)))))
+        return min(max(value, min(values)), max(values))  # of a single value, the exponential rounds
 
     situations = []
     while len(situations) < count:
-        step = ranges.steps[len(situations) % len(ranges.steps)]
+        step = steps[len(situations) % len(steps)]
         situation = Situation(
             rate_mbps=between(ranges.rate_mbps),
             one_way_ms=between(ranges.one_way_ms),
@@ -138,3 +149,7 @@ def held_out(ranges: PoolRanges, count: int, *, judge: bool) -> list[Situation]:
         if situation.rate_mbps * step <= RATE_MAX_MBPS:
             situations.append(situation)
     return situations
+
+
+def _too_fast() -> InputError:
+    return InputError(f"settings: pool.rate_mbps: no step stays within {RATE_MAX_MBPS:g} Mbit/s")

@@ -42,7 +42,7 @@ class Sequences:
         resident: runs in memory at a time.
         seed: determines the order of the runs and the positions in them.
         schemes: use only these schemes' runs; all by default.
-        reward_share: use only runs whose mean reward is at least this share of their situation's best.
+        reward_share: use only runs whose mean reward is within 1 - this share of their situation's best.
         lab_runs: how many lab runs to use, in the index's order, besides all of the simulator's.
         streams: whether sequences continue those of the last batch. Streams first start at a random position;
             after a run's end they start another run at its beginning.
@@ -201,11 +201,15 @@ class Sequences:
 
 
 def _best(runs: list[tuple[Path, int]], reward_share: float) -> list[tuple[Path, int]]:
-    """Return a situation's runs whose mean reward is at least this share of the best one's."""
+    """Return a situation's runs whose mean reward is within 1 - this share of the best one's.
+
+    The best run is always one of them. Of a negative best one, the distance is a share of its magnitude.
+    """
     if reward_share <= 0 or not runs:
         return runs
     earned = [_mean_reward(path, group) for path, group in runs]
-    return [run for run, mean in zip(runs, earned, strict=True) if mean >= reward_share * max(earned)]
+    least = max(earned) - (1 - reward_share) * abs(max(earned))
+    return [run for run, mean in zip(runs, earned, strict=True) if mean >= least]
 
 
 def _mean_reward(path: Path, group: int) -> float:

@@ -78,7 +78,7 @@ class CloneSettings(TrainSettings):
     """Schemes of the pool to learn from; all by default. A scheme that its window does not limit (BBR) does
     not show how to control by window."""
     reward_share: Fraction = 0.0
-    """Learn only from runs whose mean reward is at least this share of the situation's best; 0: all runs."""
+    """Learn only from runs whose mean reward is within 1 - this share of their situation's best; 0: all."""
     carry: bool = False
     """Whether a sequence starts with the final recurrent state of the run's previous sequence (stored
     states, Kapturowski et al., ICLR 2019), as in deployment; otherwise with zeros, as in Sage's release."""

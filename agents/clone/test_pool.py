@@ -1,11 +1,14 @@
 import json
+from contextlib import contextmanager
 from pathlib import Path
 
+import leosim
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from leogym.agents.clone import pool, scenarios
+from leogym.agents.clone import sequences as sequences_of_pool
 from leogym.agents.clone.sequences import Sequences
 from leogym.agents.clone.settings import SCHEMES, PoolRanges
 from leogym.common.errors import InputError
@@ -34,6 +37,16 @@ def test_held_out_situations_are_in_the_ranges_and_in_no_pool():
         assert 0.5 <= situation.queue_bdp <= 16
         assert not situation.shared
     assert {situation.step for situation in chosen} == set(ranges.steps)
+
+
+def test_steps_that_leave_no_rate_are_left_out_and_ranges_without_a_step_are_one_line():
+    ranges = PoolRanges(rate_mbps=(96.0, 192.0))
+    assert {situation.step for situation in scenarios.held_out(ranges, 6, judge=False)} == {1.0, 0.5, 0.25}
+    single = scenarios.held_out(PoolRanges(rate_mbps=(192.0,), steps=(1.0,)), 3, judge=True)
+    assert [situation.rate_mbps for situation in single] == [192.0] * 3
+    for drawn in (lambda of: scenarios.held_out(of, 1, judge=True), lambda of: scenarios.pool(of, 1)):
+        with pytest.raises(InputError, match=r"settings: pool.rate_mbps: no step stays within 192 Mbit/s"):
+            drawn(PoolRanges(rate_mbps=(100.0, 192.0), steps=(2.0,)))
 
 
 def test_a_pool_says_what_it_is_and_has_a_row_group_for_each_scheme(tiny):
@@ -96,6 +109,7 @@ def test_an_interrupted_collection_is_completed_to_the_same_bytes(tiny, tmp_path
     half.mkdir()
     kept = pool.part(half, 1)
     kept.write_bytes(pool.part(whole, 1).read_bytes())
+    (half / "settings.json").write_bytes((whole / "settings.json").read_bytes())
     modified = kept.stat().st_mtime_ns
     lines: list[str] = []
     pool.collect(tiny, half, lines.append)
@@ -108,10 +122,51 @@ def test_an_interrupted_collection_is_completed_to_the_same_bytes(tiny, tmp_path
     assert len(lines) == 3, "an existing pool is not collected again"
 
 
-def test_another_pool_has_another_folder(tiny):
+def test_another_pool_has_another_folder(tiny, monkeypatch):
     other = tiny.model_copy(update={"seed": 2})
-    assert pool.default_folder(tiny) != pool.default_folder(other)
-    assert pool.default_folder(tiny) == pool.default_folder(tiny.model_copy(update={"gru": 99}))
+    own = pool.default_folder(tiny)
+    assert own != pool.default_folder(other)
+    assert own == pool.default_folder(tiny.model_copy(update={"gru": 99}))
+    monkeypatch.setattr(leosim, "BUILD", "0" * 32)
+    assert own != pool.default_folder(tiny)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": 2}, r"settings.json: an unfinished pool of other settings \(seed\): delete this folder"),
+        ({"reward": "sage-r1"}, r"other settings \(reward\)"),
+        ({}, r"settings.json: is missing, but the folder has situations"),
+    ],
+)
+def test_files_of_other_settings_are_not_mixed_in(tiny, tmp_path, change, message):
+    names = ["situation-00000.parquet", *(["settings.json"] if change else [])]
+    for name in names:
+        (tmp_path / name).write_bytes((Path(tiny.pool_folder) / name).read_bytes())
+    with pytest.raises(InputError, match=message):
+        pool.collect(tiny.model_copy(update=change), tmp_path)
+
+
+def test_a_finished_pool_of_other_ranges_is_refused_and_one_of_another_seed_is_not(tiny):
+    folder = Path(tiny.pool_folder)
+    held = tiny.model_copy(update={"pool": tiny.pool.model_copy(update={"hold": True})})
+    with pytest.raises(InputError, match=r"pool.json: ranges: hold: is False, not True"):
+        pool.collect(held, folder)
+    assert pool.collect(tiny.model_copy(update={"seed": 2}), folder) == folder
+
+
+def test_a_second_training_waits_and_takes_the_pool_that_the_first_collected(tiny, tmp_path, monkeypatch):
+    @contextmanager
+    def held(folder, *, wait):
+        assert (folder, wait) == (tmp_path, True)
+        for path in Path(tiny.pool_folder).iterdir():
+            (folder / path.name).write_bytes(path.read_bytes())
+        yield
+
+    monkeypatch.setattr(pool.lock, "held", held)
+    lines: list[str] = []
+    pool.collect(tiny, tmp_path, lines.append)
+    assert not lines, "nothing was collected again"
 
 
 def test_a_scheme_that_is_not_there_is_named(tiny, tmp_path):
@@ -217,6 +272,14 @@ def test_only_the_runs_that_are_asked_for_are_learned_from(tiny):
     assert len(Sequences(folder, 10, 4, 1, schemes=("vegas",), reward_share=1.0)) == 3
     with pytest.raises(InputError, match="no run"):
         Sequences(folder, 10, 4, 1, schemes=("reno",))
+
+
+def test_the_best_run_is_learned_from_also_if_its_reward_is_negative(monkeypatch):
+    runs = [(Path("a"), group) for group in range(3)]
+    means = [-0.22, -0.2, -0.5]
+    monkeypatch.setattr(sequences_of_pool, "_mean_reward", lambda _, group: means[group])
+    assert sequences_of_pool._best(runs, 0.85) == runs[:2]
+    assert sequences_of_pool._best(runs, 1.0) == runs[1:2]
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,16 @@ def test_a_run_collects_nothing_anew_trains_evaluates_and_exports(tiny, tmp_path
     assert evaluation.load(tmp_path / "run/policy").interval_ms == 10.0
 
 
+def test_the_last_weights_are_evaluated_before_their_scheduled_checkpoint(tiny, tmp_path):
+    run = trained(tiny.model_copy(update={"steps": 4, "checkpoint_steps": 4}), tmp_path / "run")
+    best, steps, last = torch.load(latest(run) / "training.pt", weights_only=True)["best"]
+    assert best >= last
+    at_three = trained(tiny.model_copy(update={"steps": 3}), tmp_path / "three")
+    assert last != torch.load(latest(at_three) / "training.pt", weights_only=True)["best"][2]
+    assert steps == json.loads((tmp_path / "run/summary.json").read_text())["best_steps"]
+    assert (latest(run) / "policy/policy.onnx").read_bytes() == (run.policy / "policy.onnx").read_bytes()
+
+
 @pytest.mark.parametrize("carry", [False, True])
 def test_a_run_that_is_resumed_learns_to_the_same_bits(tiny, tmp_path, carry):
     def learned(settings, name, **how):

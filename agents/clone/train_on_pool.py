@@ -147,7 +147,11 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     def exported() -> bytes:
         return to_onnx(training.learner.average, f"{settings.agent}, {training.steps} updates")
 
+    evaluated_steps: int | None = None
+
     def evaluate() -> None:
+        nonlocal evaluated_steps
+        evaluated_steps = training.steps
         onnx = exported()
         training.last_ratio = float(np.mean(list(chooser.ratios(onnx, described).values())))
         if training.last_ratio > training.best_ratio:
@@ -167,9 +171,12 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
         if latest is None:
             evaluate()
             checkpoint()
-        while reporter.done(training.steps) < 1:
+        is_over = reporter.done(training.steps) >= 1
+        while not is_over:
             training.update()
-            if training.steps % settings.evaluate_steps == 0:
+            is_over = reporter.done(training.steps) >= 1
+            # The last weights are evaluated before their checkpoint, which has a copy of the best policy.
+            if training.steps % settings.evaluate_steps == 0 or is_over:
                 evaluate()
             if training.steps % settings.progress_steps == 0:
                 ratio = {"power_ratio": training.last_ratio, "best_power_ratio": training.best_ratio}
@@ -179,7 +186,8 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
                 checkpoint()
             reporter.leave_if_asked(training.steps, save)
         if not run.is_scheduled(training.steps):
-            evaluate()
+            if evaluated_steps != training.steps:
+                evaluate()
             checkpoint()
         judge = Judge(settings, judge=True)
         shares = judge.ratios((run.policy / "policy.onnx").read_bytes(), described)

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from leogym.common import lock
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.host.namespaces import FOLDERS, PREFIX
 from leogym.kernel_bridge.inside.session import GuestJob, GuestJobResult
@@ -100,20 +101,27 @@ def ready(image: Image, stop: Stop | None = None) -> Path:
     place = image.initramfs.with_name(f"ready-{made_by}")
     if place.exists():
         return place
+    # Parallel first runs, as threads or processes, boot and save one guest.
+    with lock.held(place.with_name("saving"), wait=True):
+        if not place.exists():
+            _save_ready(image, place, stop or Stop())
+    return place
+
+
+def _save_ready(image: Image, place: Path, stop: Stop) -> None:
     with _folder() as folder:
         file = folder / "job"
         _write(file, b"{}\n")
         guest = Guest(image, folder, seed=0, job=file)
-        temporary = place.with_name(f"{place.name}.{os.getpid()}")
+        temporary = place.with_name(f"{place.name}.tmp")
         try:
-            with (stop or Stop()).by(guest.kill):
+            with stop.by(guest.kill):
                 guest.save(temporary)
             restart_count(temporary)
             temporary.rename(place)
         finally:
             guest.stop()
             temporary.unlink(missing_ok=True)
-    return place
 
 
 def restart_count(file: Path) -> None:

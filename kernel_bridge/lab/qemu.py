@@ -101,12 +101,16 @@ class Guest:
                 start_new_session=True,
                 pass_fds=saved,
             )
-        # Pin it before it starts threads. They take turns, and on one core each wakes the other at once.
-        os.sched_setaffinity(self.process.pid, {_next_core()})
-        if snapshot is None:
-            self.execute("qmp_capabilities")
-        else:
-            self._answer()
+        try:
+            # Pin it before it starts threads. They take turns, and on one core each wakes the other at once.
+            os.sched_setaffinity(self.process.pid, {_next_core()})
+            if snapshot is None:
+                self.execute("qmp_capabilities")
+            else:
+                self._answer()
+        except BaseException:
+            self.stop()
+            raise
 
     def execute(self, name: str, **arguments: Any) -> Mapping[str, Any]:
         """Return the monitor's answer to a command."""

@@ -25,6 +25,8 @@ _SAMPLE = np.dtype(
         ("info", INFO),
     ]
 )
+_NO_RTT_US = 2**32 - 1
+"""Linux's minimum RTT of a connection without a sample."""
 _COLUMNS = {"goodput_mbps": pl.Float64, "rtt_ms": pl.Float64, "cwnd_packets": pl.UInt32}
 
 
@@ -58,6 +60,7 @@ def _summary(host: str, samples: NDArray[Any], origin_ns: int) -> dict[str, Any]
     if not sent and not received:
         return None
     rtt_ms, weight = _rtts(samples)
+    minima_us = info["min_rtt_us"][info["min_rtt_us"] < _NO_RTT_US]
     start_ns, stop_ns = samples["time_ns"][0] - origin_ns, samples["time_ns"][-1] - origin_ns
     first, last = samples[0], samples[-1]
     seconds = (stop_ns - start_ns) / NS_PER_S
@@ -73,7 +76,7 @@ def _summary(host: str, samples: NDArray[Any], origin_ns: int) -> dict[str, Any]
         "received_bytes": received,
         "goodput_mbps": sent * 8e-6 / seconds if seconds else None,
         "rtt_mean_ms": float(np.average(rtt_ms, weights=weight)) if weight.any() else None,
-        "rtt_min_ms": float(info["min_rtt_us"][info["min_rtt_us"] < 2**32 - 1].min(initial=2**31) / 1e3),
+        "rtt_min_ms": float(minima_us.min() / 1e3) if len(minima_us) else None,
         "sent_packets": int(last["info"]["data_segs_out"]),
         "retransmitted_packets": int(last["info"]["total_retrans"]),
     }
