@@ -33,7 +33,6 @@ from leogym.agents.clone import lab, scenarios
 from leogym.agents.clone.lab import LabRun
 from leogym.agents.clone.scenarios import Situation
 from leogym.agents.clone.settings import CloneSettings
-from leogym.agents.training.settings import TrainSettings
 from leogym.common import build, lock
 from leogym.common.atomic import sync_file, sync_folder, write_atomically
 from leogym.common.errors import InputError
@@ -309,7 +308,7 @@ def read_index(folder: Path) -> dict[str, Any]:
     return index
 
 
-def require_same(index: dict[str, Any], settings: TrainSettings, folder: Path) -> None:
+def require_same(index: dict[str, Any], settings: CloneSettings, folder: Path) -> None:
     """Raise `InputError` unless the pool has the settings' signals, rewards and ranges.
 
     Its seed and build may be others: a finished pool is data, which runs of several seeds can learn from.

@@ -210,7 +210,6 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     collector = settings.collector()
     folder = Path(settings.pool_folder) if settings.pool_folder else pool.default_folder(collector)
     pool.collect(collector, folder, lambda line: print(line, flush=True))
-    pool.require_same(pool.read_index(folder), settings, folder)
     training = Training(CQL if isinstance(settings, CqlSettings) else BC, settings, folder)
     latest = run.latest_checkpoint()
     wall_s = training.load(latest) if latest is not None else 0.0
