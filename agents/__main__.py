@@ -153,7 +153,7 @@ def _add_benchmarks(commands: argparse._SubParsersAction) -> None:
         examples=("runs/clone/policy", "agents/trained/clone/policy --scenarios 40 --duration 21"),
     )
     command.add_argument("policy", type=Path)
-    command.add_argument("--scenarios", type=int, default=20)
+    command.add_argument("--scenarios", type=positive, default=20)
     command.add_argument("--duration", type=float, default=28.0, help="seconds per run")
     command.add_argument("--threads", type=int, default=1)
 

@@ -55,7 +55,7 @@ def test_an_agent_with_nothing_to_train_says_so(tmp_path):
         ("astraea --steps 1 --seed -1", "seed: "),
         ("astraea --steps 1 --engine sb3", "--engine: sb3: .* trained by native"),
         ("astraea --steps 1 --engine tf", "engine: .*'native', 'sb3' or 'rllib'"),
-        ("astraea --steps 1 --backend lab", "--backend: lab: .*simulator"),
+        ("astraea --steps 1 --backend lab", "backend: .*'simulator', 'mahimahi' or 'kernel'"),
         ("astraea --steps 1 --set spec=moon", 'spec: no .* named "moon" .*astraea, orca'),
         ("astraea --steps 1 --set reward=none", 'reward: no .* named "none" '),
         ("astraea --steps 1 --config missing.yaml", "^missing.yaml: cannot be read"),

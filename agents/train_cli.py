@@ -323,12 +323,9 @@ def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettin
 
 
 def check(settings: TrainSettings) -> None:
-    """Validate settings that their model cannot check: length, backend, specification and reward."""
+    """Validate settings that their model cannot check: length, simulations, specification and reward."""
     if settings.steps is None and settings.minutes is None:
         raise InputError(f"{PROGRAM}: --steps or --minutes: give one")
-    if settings.backend not in BACKENDS:
-        backends = ", ".join(BACKENDS)
-        raise InputError(f"--backend: {settings.backend}: {settings.agent} is trained on {backends}")
     if settings.backend in REAL_TCP and settings.num_envs != 1:
         raise InputError(
             f"num_envs: {settings.num_envs}: --backend {settings.backend} runs in real time, one scenario at "

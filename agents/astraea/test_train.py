@@ -155,6 +155,11 @@ def test_a_run_that_starts_from_another_has_its_networks_and_counts_its_own_upda
     assert policy(start(tmp_path / "after", 150, start_from=str(before.path))) != policy(before)
 
 
+def test_a_run_cannot_start_from_networks_of_another_shape(half, tmp_path):
+    with pytest.raises(InputError, match=r"start_from: .*: its networks have another shape: .* hidden$"):
+        start(tmp_path / "other", 10, start_from=str(half.path), hidden=[9])
+
+
 def test_a_checkpoint_does_not_disturb_the_run(whole, tmp_path):
     run = start(tmp_path / "often", 480, checkpoint_steps=30)
     assert policy(run) == policy(whole)

@@ -161,6 +161,18 @@ class Training:
             raise InputError(f"{folder / 'training.pt'}: damaged: {type(error).__name__}: {reason}") from None
 
 
+def _start_from(learner: Td3, run: Path) -> None:
+    """Take over the networks of another run; raise `InputError` if it has none or they differ."""
+    state = read_latest(run)
+    try:
+        learner.restore(state["learner"])
+    except (RuntimeError, KeyError, ValueError, TypeError):  # as parts restore tensors and generators
+        raise InputError(
+            f"start_from: {run}: its networks have another shape: give it the same agent, spec and hidden"
+        ) from None
+    learner.updates = 0  # settings such as actor_starts count this run's updates
+
+
 def read_latest(run: Path) -> dict[str, Any]:
     """Return the latest checkpoint of another run; raise `InputError` without a readable one."""
     folder = RunFolder(run, {})
@@ -195,8 +207,7 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     wall_s = 0.0
     if latest is None:
         if settings.start_from is not None:
-            training.learner.restore(read_latest(Path(settings.start_from))["learner"])
-            training.learner.updates = 0  # settings such as actor_starts count this run's updates
+            _start_from(training.learner, Path(settings.start_from))
         training.start()
     else:
         wall_s = training.load(latest, chunks)

@@ -23,6 +23,11 @@ KEPT_CHECKPOINTS = 2
 ALMOST_FULL_BYTES = 1 << 20
 """Free space below which an unexplained write error is taken for a full disk."""
 
+BUFFER_BYTES = 1 << 16
+"""Bytes below the limit on file sizes at which a write in blocks may already have failed."""
+WRITER = "inline_container"
+"""The part of PyTorch that writes files; its errors name it."""
+
 ABOUT = "checkpoint.json"
 FORMAT = {"format": "leogym-checkpoint", "version": 1}
 ROWS = ("progress.csv", "evaluation.csv")
@@ -109,12 +114,12 @@ class Checkpoints:
             about = About(scheduled, shared())
             self._finish(temporary, about)
         except (OSError, RuntimeError) as error:
-            number = getattr(error, "errno", None) or self._why_unwritable()
+            number = getattr(error, "errno", None) or self._why_unwritable(error, temporary)
             shutil.rmtree(temporary, ignore_errors=True)
             if number is None:
                 raise
             name = getattr(error, "filename", None) or str(target)
-            raise OSError(number, os.strerror(number), name) from None
+            raise OSError(number, os.strerror(number), name) from error
         finally:
             self.filling = None
         if target.exists():  # these steps have a checkpoint already, with the same state
@@ -141,9 +146,13 @@ class Checkpoints:
         for path in (*(path for path in folder.rglob("*") if path.is_dir()), folder):
             sync_folder(path)
 
-    def _why_unwritable(self) -> int | None:
+    def _why_unwritable(self, error: OSError | RuntimeError, folder: Path) -> int | None:
         """Return the error that PyTorch and NumPy report without its number; None if it is another one."""
-        if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
+        if isinstance(error, RuntimeError) and WRITER not in str(error):
+            return None
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        largest = max((path.stat().st_size for path in folder.rglob("*") if path.is_file()), default=0)
+        if limit != resource.RLIM_INFINITY and largest + BUFFER_BYTES >= limit:
             return errno.EFBIG
         return errno.ENOSPC if shutil.disk_usage(self.path).free < ALMOST_FULL_BYTES else None
 

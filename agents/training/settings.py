@@ -20,7 +20,7 @@ from leogym.configs.sampling import AstraeaSampling, Sampling
 from leogym.traces.path import named_paths
 
 Engine = Literal["native", "sb3", "rllib"]
-Backend = Literal["simulator", "mahimahi", "kernel", "lab"]
+Backend = Literal["simulator", "mahimahi", "kernel"]
 TRACKERS = ("tensorboard", "wandb")
 
 Count = Annotated[int, Range(ge=1, le=10**12)]

@@ -1,5 +1,9 @@
+import errno
 import json
 import os
+import resource
+import shutil
+from types import SimpleNamespace
 
 import pytest
 
@@ -145,3 +149,32 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
+
+
+def test_another_error_while_a_checkpoint_is_written_is_no_full_disk(tmp_path, monkeypatch):
+    def write(folder):
+        (folder / "weights").write_bytes(bytes(1_000))
+        raise RuntimeError("the exporter has no such operator")
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 20, 1 << 20))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    run = RunFolder.create(tmp_path / "run", "steps: 70\n", {})
+    with pytest.raises(RuntimeError, match="no such operator"):
+        run.save_checkpoint(10, write)
+
+
+@pytest.mark.parametrize(("size", "number"), [(1 << 20, errno.EFBIG), (1_000, None)])
+def test_a_write_that_pytorch_could_not_finish_met_the_limit_only_if_its_file_is_as_large(
+    tmp_path, monkeypatch, size, number
+):
+    def write(folder):
+        (folder / "weights").write_bytes(bytes(size))
+        raise RuntimeError("[enforce fail at inline_container.cc:664] . unexpected pos 64 vs 0")
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 20, 1 << 20))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 30))
+    run = RunFolder.create(tmp_path / "run", "steps: 70\n", {})
+    with pytest.raises((OSError, RuntimeError)) as caught:
+        run.save_checkpoint(10, write)
+    assert getattr(caught.value, "errno", None) == number
+    assert number is None or "inline_container" in str(caught.value.__cause__)

@@ -60,6 +60,8 @@ def run(
             {"objective": case.objective, **asdict(case.beside), **asdict(case.situation), "command": repeat}
         )
     arguments = ["--restarts", str(restarts), "--generations", str(generations), "--seed", str(seed)]
+    if len(objectives) == 1:
+        arguments += ["--objective", *objectives]
     data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,

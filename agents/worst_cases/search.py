@@ -23,6 +23,11 @@ class Objective:
     of: Callable[[Beside], float]
     flows: tuple[int, int]
 
+    def value(self, beside: Beside) -> float:
+        """Return the measure; the oracle's own, 1, where nothing was measured."""
+        measure = self.of(beside)
+        return measure if np.isfinite(measure) else 1.0
+
 
 OBJECTIVES = {
     "power": Objective("power", lambda beside: beside.relative_power, (1, 4)),
@@ -41,7 +46,7 @@ class WorstCase:
     @property
     def value(self) -> float:
         """The objective's value."""
-        return OBJECTIVES[self.objective].of(self.beside)
+        return OBJECTIVES[self.objective].value(self.beside)
 
 
 def search(
@@ -69,8 +74,7 @@ def search(
             points = evolution.candidates(rng, POPULATION)
             situations = [Situation.at(point, box, goal.flows) for point in points]
             results = measured(contestant, [situation.scenario("worst") for situation in situations], threads)
-            values = np.array([goal.of(result) for result in results])
-            values = np.where(np.isfinite(values), values, 1.0)
+            values = np.array([goal.value(result) for result in results])
             index = int(np.argmin(values))
             if worst is None or values[index] < worst.value:
                 worst = WorstCase(objective, situations[index], results[index])

@@ -99,6 +99,22 @@ def test_a_row_is_repeated_by_its_command(tmp_path, monkeypatch):
         assert again["relative_share"] == float(row["relative_share"])
 
 
+@pytest.mark.parametrize(("objectives", "named"), [(["share"], True), (["power", "share"], False)])
+def test_the_command_of_the_table_searches_the_same_objectives(tmp_path, searched, objectives, named):
+    command.run("reno", objectives=objectives, restarts=1, generations=1, seed=3, out=tmp_path)
+    words = json.loads((tmp_path / "worst.json").read_text())["command"].split()
+    assert (words[words.index("--objective") + 1 :] == ["share"]) if named else "--objective" not in words
+
+
+def test_a_situation_without_a_measure_does_not_hide_worse_ones(monkeypatch):
+    powers = iter([[float("nan")] * search.POPULATION, [0.5] * search.POPULATION])
+    monkeypatch.setattr(
+        search, "measured", lambda *_: [Beside(power, 1, 1, 1, power, 1, 0) for power in next(powers)]
+    )
+    [worst] = search.search(Contestant("cubic"), "power", restarts=1, generations=2, seed=1)
+    assert worst.value == 0.5
+
+
 def test_a_policys_flows_fall_back_in_a_situation_that_it_does_not_know(tmp_path):
     for name in ("policy.onnx", "policy.json"):
         (tmp_path / name).write_bytes((POLICY / name).read_bytes())
