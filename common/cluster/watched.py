@@ -14,10 +14,10 @@ import ray
 from ray.util.client import ray as client
 
 from leogym.common.cluster.head import Head, Node
+from leogym.common.cluster.joining import LOCAL
 from leogym.common.cluster.node_checks import Folder, NodeChecks
 from leogym.common.errors import InputError
 
-LOCAL = "local"
 POLL_INTERVAL_S = 1.0
 """Interval between two looks at the cluster's nodes."""
 HEAD_LOST_AFTER_S = 5.0
@@ -138,6 +138,13 @@ class Cluster:
             raise ClusterFailed
 
     def _watch(self, checks: NodeChecks | None, in_main_thread: bool) -> None:
+        try:
+            self._watch_nodes(checks, in_main_thread)
+        except Exception as error:  # of any type: the thread would end, and a lost head go unnoticed
+            reason, *_ = str(error).splitlines() or [""]
+            self._fail(f"its nodes cannot be watched: {type(error).__name__}: {reason}", in_main_thread)
+
+    def _watch_nodes(self, checks: NodeChecks | None, in_main_thread: bool) -> None:
         answered_s = time.monotonic()
         while not self._ended.wait(POLL_INTERVAL_S):
             try:

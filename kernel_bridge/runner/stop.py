@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 
 class StoppedError(Exception):
@@ -23,11 +23,11 @@ class Stop:
         return self._is_requested
 
     def ask(self) -> None:
-        """End all current runs and prevent new ones."""
-        with self._lock:
+        """End all current runs and prevent new ones; an error in ending one follows once all are ended."""
+        with self._lock, ExitStack() as ends:
             self._is_requested = True
             for end in self._ends.values():
-                end()
+                ends.callback(end)
 
     def check(self) -> None:
         """Check that no thread has requested the end.

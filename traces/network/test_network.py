@@ -227,6 +227,19 @@ def test_an_invalid_network_is_one_line(tmp_path, fields, message):
     assert "\n" not in str(error.value)
 
 
+def test_with_every_seed_a_scheme_has_as_many_of_the_listed_flows(tmp_path):
+    traffic = pairs(tmp_path) | {"schemes": {"agent": 1.0, "cubic": 1.0}}
+    rows = ["Manila,Dalian,agent", *["Manila,Dalian,"] * 4, "Dalian,Manila,reno"]
+    Path(traffic["file"]).write_text("\n".join(("from,to,scheme", *rows)) + "\n")
+    orders = set()
+    for seed in range(8):
+        schemes = [flow["scheme"] for flow in network(tmp_path, traffic, seed=seed).flows]
+        assert (schemes[0], schemes[5]) == ("agent", "reno")
+        assert sorted(schemes[1:5]) == ["agent", "agent", "cubic", "cubic"]
+        orders.add(tuple(schemes))
+    assert len(orders) > 1
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

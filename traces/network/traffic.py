@@ -136,8 +136,10 @@ def _listed(
     if unknown := [column for column in header if column not in known]:
         raise InputError(f"{path}:1: {unknown[0]}: unknown column; there may be {', '.join(known)}")
     rows = [(reader.line_num, row) for row in reader]
-    for (line, row), scheme in zip(rows, _by_share(traffic.schemes, len(rows), rng), strict=True):
-        flow: Flow = {"scheme": row.get("scheme") or scheme, "start_s": traffic.start_s}
+    # Of the rows without a scheme: each scheme then has as many flows with every seed.
+    drawn = iter(_by_share(traffic.schemes, sum(not row.get("scheme") for _, row in rows), rng))
+    for line, row in rows:
+        flow: Flow = {"scheme": row.get("scheme") or next(drawn), "start_s": traffic.start_s}
         flow |= {"stop_s": traffic.stop_s, "transfer_bytes": traffic.transfer_bytes}
         flow["route"] = [
             stations.sites[stations.index(row[end], f"{path}:{line}: {end}")].name for end in ("from", "to")
