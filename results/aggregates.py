@@ -48,12 +48,12 @@ def stratified_interval(strata: Strata, statistic: Statistic, seed: int) -> Inte
         statistic: takes one array (…, n) per stratum, in the order of ``strata``.
         seed: seed of the resampling; determines the interval for given values.
     """
-    from scipy import stats
-
     data = [np.asarray(values, dtype=float) for values in strata.values()]
     value, n = float(statistic(*data)), sum(map(len, data))
     if all(len(values) < 2 for values in data):
         return Interval(value, math.nan, math.nan, n)
+    from scipy import stats
+
     # scipy resamples each sample separately, as a stratified bootstrap does, and refuses a single value.
     # The value twice has the same resampled statistics, because a single value is its only resample.
     if any(len(values) < 2 for values in data):

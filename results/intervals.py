@@ -36,12 +36,12 @@ def median_interval(values: list[float], seed: int) -> Interval:
 
     Bias-corrected intervals need the jackknife, which fails for medians. A single repeat has no interval.
     """
-    from scipy import stats
-
     data = np.array(values, dtype=float)
     median, n = float(np.median(data)), len(data)
     if n == 1:
         return Interval(median, math.nan, math.nan, n)
+    from scipy import stats  # here, because it takes a second to import
+
     bounds = stats.bootstrap(
         (data,), np.median, n_resamples=RESAMPLES, method="percentile", rng=np.random.default_rng(seed)
     ).confidence_interval
@@ -60,8 +60,6 @@ def intervals(rows: list[list[float]], seed: int) -> list[Interval]:
         rows: for each quantity, one finite value per repeat, at least one.
         seed: seed of the resampling; determines the intervals for given values.
     """
-    from scipy import stats  # here, because it takes a second to import
-
     data = np.array(rows, dtype=float)
     means = data.mean(axis=1)
     low, high = np.full_like(means, math.nan), np.full_like(means, math.nan)
@@ -72,6 +70,8 @@ def intervals(rows: list[list[float]], seed: int) -> list[Interval]:
             open_ = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
             if not len(open_):
                 break
+            from scipy import stats
+
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # BCa warns when it degenerates; the loop handles its NaN
                 result = stats.bootstrap(
