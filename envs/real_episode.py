@@ -1,6 +1,8 @@
 """A run on real TCP with learning flows, for an environment."""
 
 import time
+from collections import Counter
+from typing import NamedTuple
 
 import leosim
 
@@ -12,6 +14,26 @@ from leogym.kernel_bridge.runner.run_folder import FIRST_PORT
 
 CONNECT_TIMEOUT_NS = 30 * NS_PER_S
 """Time in which a flow may connect, counted from its start."""
+
+
+class Path(NamedTuple):
+    """The current state of a flow's path, for rewards."""
+
+    capacity_bytes_per_s: float
+    """Of the bottleneck."""
+    base_rtt_ns: int
+    """Propagation over the links, both ways."""
+    buffer_bytes: int
+    """Of the bottleneck."""
+    flows_on_path: int
+    """Running flows of any kind that cross the bottleneck."""
+    bottleneck: str
+    """The name of the slowest link, and among equal ones of that with the most flows."""
+
+    @property
+    def world(self) -> tuple[float, int, int, int]:
+        """What `leosim.Agents.judge` takes of it."""
+        return self[:4]
 
 
 class Episode:
@@ -113,16 +135,21 @@ class Episode:
         )
         return now_ns >= self.plan.duration_ns or not any(True for _ in to_come)
 
-    def running(self) -> int:
-        """Return the number of running flows of any kind."""
+    def path(self, slot: int) -> Path:
+        """Return the current state of a flow's path for rewards."""
         now_ns = self.now_ns()
-        return sum(flow.start_ns <= now_ns < flow.stop_ns for flow in self.plan.flows)
+        flows = Counter(
+            link.name
+            for flow in self.plan.flows
+            if flow.start_ns <= now_ns < flow.stop_ns
+            for link in self.plan.links_of(flow)
+        )
+        links = self.plan.links_of(self.flow(slot))[::-1]
+        route = [(link.schedule, flows[link.name]) for link in links]
+        capacity_bytes_per_s, base_rtt_ns, buffer_bytes, place = leosim.world(route, max(0, now_ns))
+        bottleneck = links[place].name
+        return Path(capacity_bytes_per_s, base_rtt_ns, buffer_bytes, flows[bottleneck], bottleneck)
 
-    def world(self, slot: int) -> tuple[float, int, int]:
-        """Return the current state of a flow's path for rewards, as `leosim.Agents.judge` takes it.
-
-        Returns:
-            Bottleneck capacity in bytes/s, propagation both ways in ns, bottleneck buffer in bytes.
-        """
-        links = self.plan.links_of(self.flow(slot))
-        return leosim.world([link.schedule for link in reversed(links)], max(0, self.now_ns()))
+    def crosses(self, slot: int, link: str) -> bool:
+        """Return whether a slot's flow crosses a link."""
+        return any(crossed.name == link for crossed in self.plan.links_of(self.flow(slot)))

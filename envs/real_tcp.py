@@ -197,14 +197,15 @@ class RealTcpBatch:
                     reported.append(slot)
         self.time_s[0] = episode.now_ns() / 1e9
         if reported:
-            world = episode.world(reported[0])
-            rewards, state = self._agents.judge(reported, *world, flows_on_path=episode.running())
-            self.rewards_view[0, acted] = rewards[acted]
-            self.global_states[0] = state
-            for slot in {*acted, *reported}:
-                capacity_bytes_per_s, base_rtt_ns, _ = episode.world(slot)
-                extra_rtt_ns = 2 * episode.flow(slot).extra_delay_ns
-                self.paths[0, slot] = capacity_bytes_per_s * 8 / 1e6, (base_rtt_ns + extra_rtt_ns) / 1e6
+            paths = {slot: episode.path(slot) for slot in {*acted, *reported}}
+            _, self.global_states[0] = self._agents.judge(reported, *paths[reported[0]].world)
+            for slot, path in paths.items():
+                if slot in acted:
+                    at_bottleneck = [other for other in reported if episode.crosses(other, path.bottleneck)]
+                    rewards, _ = self._agents.judge(at_bottleneck, *path.world)
+                    self.rewards_view[0, slot] = rewards[slot]
+                base_rtt_ns = path.base_rtt_ns + 2 * episode.flow(slot).extra_delay_ns
+                self.paths[0, slot] = path.capacity_bytes_per_s * 8 / 1e6, base_rtt_ns / 1e6
         if not self.active.any() and episode.is_over():
             self.finished[0] = True
             self._finish(episode)

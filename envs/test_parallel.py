@@ -245,3 +245,33 @@ def test_info_has_the_paths_capacity_and_each_flows_base_rtt():
     for step_infos in (infos, env.step({})[4]):
         assert [info["base_rtt_ms"] for info in step_infos.values()] == pytest.approx([20.0, 34.0])
         assert [info["capacity_mbps"] for info in step_infos.values()] == pytest.approx([10.0, 10.0])
+
+
+@pytest.mark.parametrize("reward", ["fair-share", "astraea"])
+def test_a_flow_is_judged_by_its_own_path_whatever_runs_elsewhere(reward):
+    links = {
+        name: {"rate_mbps": rate, "delay_ms": 20, "queue": {"bdp": 1.0}}
+        for name, rate in (("a", 50), ("b", 10))
+    }
+
+    def mean_rewards(*flows):
+        scenario = {"name": "apart", "duration_s": 4.0, "links": links, "flows": list(flows)}
+        env = envs.parallel_env(scenario=scenario, reward=reward)
+        env.reset(seed=1)
+        rewards = {agent: [] for agent in env.possible_agents}
+        while env.agents:
+            _, earned, *_ = env.step(dict.fromkeys(env.agents, np.zeros(1, np.float32)))
+            for agent, value in earned.items():
+                rewards[agent].append(value)
+        return [float(np.mean(values)) for values in rewards.values()]
+
+    on_a, on_b, cubic_on_b = (
+        {"scheme": scheme, "route": [link]}
+        for scheme, link in (("agent", "a"), ("agent", "b"), ("cubic", "b"))
+    )
+    [alone] = mean_rewards(on_a)
+    # Seeds of start times differ with the number of flows.
+    assert mean_rewards(on_a, cubic_on_b, cubic_on_b) == pytest.approx([alone], rel=0.02)
+    first, second = mean_rewards(on_a, on_b)
+    assert first == pytest.approx(alone, rel=0.02)
+    assert mean_rewards(on_b, on_a) == pytest.approx([second, first], rel=0.02)

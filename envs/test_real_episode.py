@@ -40,13 +40,23 @@ def _episode(*flows, learners=(0,), elapsed_s=1.0, on_grid=True, **more):
         (["c"], (3e6, 10_000_000, 10_240 * 1500)),
     ],
 )
-def test_the_world_is_the_bottlenecks_rate_and_buffer_and_all_links_delay(route, expected):
-    assert _episode({"route": route, "extra_delay_ms": 7}).world(0) == expected
+def test_the_path_is_the_bottlenecks_rate_and_buffer_and_all_links_delay(route, expected):
+    path = _episode({"route": route, "extra_delay_ms": 7}).path(0)
+    assert (path.world, path.bottleneck) == ((*expected, 1), route[-1])
 
 
 def test_flows_that_share_a_path_are_counted_while_they_run():
     flows = [{"route": ["a"]}, {"route": ["a"], "scheme": "cubic", "start_s": 5, "stop_s": 9}]
-    assert [_episode(*flows, elapsed_s=at_s).running() for at_s in (1, 6, 10)] == [1, 2, 1]
+    assert [_episode(*flows, elapsed_s=at_s).path(0).flows_on_path for at_s in (1, 6, 10)] == [1, 2, 1]
+
+
+def test_a_path_has_the_flows_of_its_own_bottleneck():
+    flows = [{"route": ["a"]}, {"route": ["b"]}, {"route": ["a", "b"], "scheme": "cubic"}]
+    episode = _episode(*flows, learners=(0, 1))
+    paths = [episode.path(slot) for slot in (0, 1)]
+    assert [(path.capacity_bytes_per_s, path.flows_on_path) for path in paths] == [(5e6, 2), (1.5e6, 2)]
+    assert [episode.crosses(slot, "a") for slot in (0, 1)] == [True, False]
+    assert _episode(*flows[:2]).path(0).flows_on_path == 1
 
 
 def test_slots_are_the_learning_flows_in_the_scenarios_order():

@@ -123,7 +123,7 @@ def look(
     for row, report in enumerate(reports):
         agents.observe(0, report)
         observations[row] = agents.observation(0)
-        world = leosim.world([link.schedule], int(report[time_ns]))
+        world = leosim.world([(link.schedule, len(planned.flows))], int(report[time_ns]))[:3]
         rewards[row] = agents.judge([0], *world, flows_on_path=len(planned.flows))[0][0]
     return reports[:, REPORT_FIELDS.index("delivered_bytes")] > 0, observations, rewards
 

@@ -241,11 +241,21 @@ def plan_links(scenario: str, traces: dict[str, PathTrace]) -> list[LinkPlan]:
         InputError: the scenario is invalid, or a path trace is missing or never has capacity.
     """
 
-def world(route: Sequence[LinkPlan], time_ns: int) -> tuple[float, int, int]:
-    """Return the path state for rewards, as `Agents.judge` takes it.
+def world(route: Sequence[tuple[LinkPlan, int]], time_ns: int) -> tuple[float, int, int, int]:
+    """Return the path state for rewards, as `Agents.judge` takes it, and where the bottleneck is.
+
+    The bottleneck is the slowest link, and among equal ones the first of those with the most flows.
+
+    Args:
+        route: links, each with the number of flows on it.
+        time_ns: from the scenario's start.
 
     Returns:
-        Bottleneck capacity in bytes/s, propagation both ways in ns, bottleneck buffer in bytes.
+        Bottleneck capacity in bytes/s, propagation both ways in ns, bottleneck buffer in bytes, and the
+            bottleneck's index in ``route``.
+
+    Raises:
+        InputError: ``route`` is empty.
     """
 
 def base_rtt_steps(time_s: NDArray[np.float64], rtt_ms: NDArray[np.float64]) -> list[float]:
@@ -551,7 +561,7 @@ class Agents:
             capacity_bytes_per_s: of the bottleneck; during an outage, the rate without it.
             base_rtt_ns: current propagation over the links, both ways.
             buffer_bytes: of the bottleneck.
-            flows_on_path: number of running flows of any kind; 0 if unknown, which means one.
+            flows_on_path: number of running flows of any kind at the bottleneck; 0 if unknown, then one.
         """
     def act(self, slot: int, action: NDArray[np.float32]) -> tuple[int, int]:
         """Convert an action (action_dim,) to a window in packets and a pacing rate in bytes/s.

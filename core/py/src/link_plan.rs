@@ -5,6 +5,7 @@ use leo_sim::{Interrupted, Nanos, Scenario};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
+use crate::input_error;
 use crate::inputs::{Traces, trace_set};
 use crate::signals::interruptible;
 
@@ -188,10 +189,15 @@ pub fn plan_links(py: Python<'_>, scenario: &str, traces: Traces<'_>) -> PyResul
     })
 }
 
-/// Return bottleneck capacity in bytes/s, propagation both ways in ns and bottleneck buffer in bytes.
+/// Return bottleneck capacity in bytes/s, propagation both ways in ns, bottleneck buffer in bytes and the bottleneck's
+/// place in `route`, of which each link is given with the number of flows on it.
 #[pyfunction]
-pub fn world(route: Vec<PyRef<'_, LinkPlan>>, time_ns: u64) -> (f64, u64, u64) {
-    let links = route.iter().map(|link| &link.inner).map(|link| (&link.schedule, &link.back, link.limit));
-    let world = leo_sim::world(links, time_ns);
-    (world.capacity_bytes_per_s, world.base_rtt_ns, world.buffer_bytes)
+pub fn world(route: Vec<(PyRef<'_, LinkPlan>, u32)>, time_ns: u64) -> PyResult<(f64, u64, u64, usize)> {
+    let links = route.iter().map(|(link, flows)| {
+        let link = &link.inner;
+        (&link.schedule, &link.back, link.limit, *flows)
+    });
+    let (world, place) = leo_sim::world(links, time_ns);
+    let place = place.ok_or_else(|| input_error("arguments: route: must have a link"))?;
+    Ok((world.capacity_bytes_per_s, world.base_rtt_ns, world.buffer_bytes, place))
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use leo_control::{
-    AgentSpec, Command, FlowState, GLOBAL_DIM, Judgement, KnownRanges, Report, Reward, World, normalize,
+    AgentSpec, Command, FlowState, GLOBAL_DIM, KnownRanges, Report, Reward, normalize, write_global_state,
 };
 use leo_link::{Interrupted, Nanos, Stop};
 use rayon::prelude::*;
 
-use crate::constellation::{Bottlenecks, Moments};
+use crate::bottlenecks::{Bottlenecks, PathWorld, crosses};
+use crate::constellation::Moments;
 use crate::control_loop;
 use crate::flow::{Phase, Steering};
 use crate::interrupted::Unbuilt;
@@ -17,7 +18,6 @@ use crate::run_log::RunLog;
 use crate::scenario::{AGENT_SCHEME, ConstellationSpec, Scenario, ScenarioError};
 use crate::simulation::Simulation;
 use crate::workers::{Workers, attended};
-use crate::world::world;
 
 /// Settings that all simulations of a batch share.
 #[derive(Clone, Debug)]
@@ -81,8 +81,8 @@ struct Environment {
     actions: Vec<f32>,
     /// The flow index of each slot.
     learners: Vec<usize>,
-    /// In a constellation, the flows on each link.
-    bottlenecks: Option<Bottlenecks>,
+    /// The flows on each link.
+    bottlenecks: Bottlenecks,
     /// Commands steered it, which `actions` does not have.
     is_commanded: bool,
     /// The caller stopped its last step or reset: its row does not show an interval's end.
@@ -133,7 +133,7 @@ impl Batch {
     ) -> Result<(), Unbuilt> {
         let (interval, series) = (self.settings.interval, self.settings.series_interval);
         let simulation = Simulation::new(scenario, traces, policies, interval, series, stop)?;
-        self.begin(index, (&scenario.name, simulation, None), view, stop)
+        self.begin(index, (&scenario.name, simulation), view, stop)
     }
 
     /// As [`Self::reset`], with a constellation whose links are `moments`, from moment `first` on.
@@ -155,13 +155,13 @@ impl Batch {
         let (interval, series) = (self.settings.interval, self.settings.series_interval);
         let mut simulation = Simulation::of_constellation(spec, policies, interval, series, stop)?;
         simulation.follow_all(moments, first);
-        self.begin(index, (&spec.name, simulation, Some(Bottlenecks::default())), view, stop)
+        self.begin(index, (&spec.name, simulation), view, stop)
     }
 
     fn begin(
         &mut self,
         index: usize,
-        (name, mut simulation, bottlenecks): (&str, Simulation, Option<Bottlenecks>),
+        (name, mut simulation): (&str, Simulation),
         view: View<'_>,
         stop: Stop<'_>,
     ) -> Result<(), Unbuilt> {
@@ -194,7 +194,7 @@ impl Batch {
             simulation,
             actions: Vec::new(),
             learners,
-            bottlenecks,
+            bottlenecks: Bottlenecks::default(),
             is_commanded: false,
             interrupted: false,
         };
@@ -364,19 +364,6 @@ impl Environment {
         }
     }
 
-    /// Return the state of a flow's path.
-    fn world(&self, flow: usize) -> World {
-        if let Some(bottlenecks) = &self.bottlenecks {
-            return bottlenecks.world(&self.simulation, flow).0;
-        }
-        let links = self.simulation.links();
-        let route = self.simulation.flows()[flow].routes.current().both_ways(links);
-        world(
-            route.map(|(link, back)| (link.schedule(), back.schedule(), link.limit())),
-            self.simulation.now(),
-        )
-    }
-
     /// Run one interval, and more while no learning flow is running but one is still to start.
     fn advance(
         &mut self,
@@ -437,45 +424,50 @@ impl Environment {
         }
     }
 
-    /// Write paths, global state and rewards of the flows whose interval ends now. Only flows that acted get a
-    /// reward: the shared one or their own, as the reward defines.
+    /// Write paths, global state and rewards of the flows whose interval ends now. Only flows that acted get a reward:
+    /// their own or, as the reward defines, that of the flows at their bottleneck. The global state has the path of the
+    /// first of these flows.
     fn judge(&mut self, settings: &BatchSettings, row: &mut Row<'_>, now: Nanos) {
-        let running = self.simulation.flows().iter().filter(|flow| flow.phase == Phase::Running).count();
-        if let Some(bottlenecks) = &mut self.bottlenecks {
-            bottlenecks.count(&self.simulation);
-        }
+        self.bottlenecks.count(&self.simulation);
         for &index in &self.learners {
-            let counted = self.bottlenecks.as_ref().map(|links| links.world(&self.simulation, index).1);
+            let path = self.bottlenecks.path(&self.simulation, index);
             if let Some(agent) = &mut self.simulation.flow_mut(index).agent {
-                agent.history.flows_on_path = counted.unwrap_or(running as u32);
+                agent.history.flows_on_path = path.flows;
             }
         }
-        let flows = self.simulation.flows();
+        let simulation = &self.simulation;
+        let flows = simulation.flows();
         let reporting =
             |index: &&usize| flows[**index].agent.as_ref().is_some_and(|agent| agent.reported_at == now);
+        let state = |&index: &usize| flows[index].agent.as_ref().map(|agent| &agent.history as &FlowState);
         let Some(&first) = self.learners.iter().find(reporting) else { return };
-        let world = self.world(first);
-        for (path, &index) in row.paths.chunks_exact_mut(PATH_FIELDS).zip(&self.learners) {
-            let own = self.world(index);
-            let base_rtt_ns = own.base_rtt_ns + 2 * flows[index].extra_delay;
-            path.copy_from_slice(&[own.capacity_bytes_per_s / 125e3, base_rtt_ns as f64 / 1e6]);
-        }
-        let states = || {
-            let learners = self.learners.iter().filter(reporting);
-            learners
-                .filter_map(|&index| flows[index].agent.as_ref().map(|agent| &agent.history as &FlowState))
-        };
-        let judgement = Judgement::new(settings.reward, world, states(), row.global_states);
-        for (slot, &acted) in row.active.iter().enumerate() {
-            if acted {
-                let index = self.learners[slot];
-                let own = flows[index].agent.as_ref().map(|agent| &agent.history);
-                row.rewards[slot] = match self.bottlenecks {
-                    None => judgement.of(own),
-                    // Each flow has its own path.
-                    Some(_) => settings.reward.evaluate(&self.world(index), own.into_iter()),
-                };
+        let states = self.learners.iter().filter(reporting).filter_map(state);
+        write_global_state(&self.bottlenecks.path(simulation, first).world, states, row.global_states);
+        // A constellation's flows are judged each alone.
+        let is_alone = settings.reward.is_of_flow() || simulation.paths.forwarding().is_some();
+        let mut shared: Option<(PathWorld, f32)> = None;
+        for (slot, index) in self.learners.iter().enumerate() {
+            let path = self.bottlenecks.path(simulation, *index);
+            let base_rtt_ns = path.world.base_rtt_ns + 2 * flows[*index].extra_delay;
+            row.paths[slot * PATH_FIELDS..][..PATH_FIELDS]
+                .copy_from_slice(&[path.world.capacity_bytes_per_s / 125e3, base_rtt_ns as f64 / 1e6]);
+            if !row.active[slot] {
+                continue;
             }
+            row.rewards[slot] = match shared {
+                _ if is_alone => settings.reward.evaluate(&path.world, state(index).into_iter()),
+                Some((of, reward)) if of == path => reward,
+                _ => {
+                    let at_bottleneck = |index: &&usize| {
+                        path.bottleneck.is_some_and(|link| crosses(simulation, **index, link))
+                    };
+                    let states =
+                        self.learners.iter().filter(reporting).filter(at_bottleneck).filter_map(state);
+                    let reward = settings.reward.evaluate(&path.world, states);
+                    shared = Some((path, reward));
+                    reward
+                }
+            };
         }
     }
 }

@@ -10,7 +10,6 @@ mod pairs;
 mod summary;
 mod trees;
 mod updating;
-mod world;
 
 pub use build::build;
 pub use choice::PathState;
@@ -18,4 +17,3 @@ pub use forwarding::{Forwarding, GroundLink, Snapshot};
 pub use moments::{Course, Moments};
 pub use summary::{PairSummary, TrafficCount};
 pub use updating::LinkMaker;
-pub use world::Bottlenecks;

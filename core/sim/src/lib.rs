@@ -3,6 +3,7 @@
 //! The output depends only on the scenario and its seed, not on the number of threads.
 
 mod batch;
+mod bottlenecks;
 mod client;
 mod constellation;
 mod control_loop;

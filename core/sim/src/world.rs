@@ -6,26 +6,27 @@ use leo_transport::PACKET_BYTES;
 
 use crate::telemetry::framed_bps;
 
-/// Return the bottleneck (the first of the slowest links) and the propagation both ways of a route at `now`.
-/// Each of its links is given with the schedule of its other direction. During an outage, a link counts with
-/// its rate outside of outages, and a link that sends in frames with their mean rate.
+/// Return the state of a route at `now`, and the place of its bottleneck: the slowest of its links, and among equal ones
+/// the first of those with the most flows. Each of its links is given with the schedule of its other direction, its
+/// queue's limit and the number of flows on it. During an outage, a link counts with its rate outside of outages, and a
+/// link that sends in frames with their mean rate.
 pub fn world<'a>(
-    route: impl IntoIterator<Item = (&'a Schedule, &'a Schedule, DropTail)>,
+    route: impl IntoIterator<Item = (&'a Schedule, &'a Schedule, DropTail, u32)>,
     now: Nanos,
-) -> World {
+) -> (World, Option<usize>) {
     let mut world = World::default();
-    let mut slowest = u64::MAX;
-    for (schedule, back, limit) in route {
+    let mut slowest: Option<(usize, u64, u32)> = None;
+    for (place, (schedule, back, limit, flows)) in route.into_iter().enumerate() {
         let span = schedule.at(now);
         world.base_rtt_ns += span.delay + back.at(now).delay;
         let rate_bps = framed_bps(schedule, now).unwrap_or(span.rate_bps);
-        if rate_bps < slowest {
-            slowest = rate_bps;
+        if slowest.is_none_or(|(_, least, most)| rate_bps < least || (rate_bps == least && flows > most)) {
+            slowest = Some((place, rate_bps, flows));
             world.capacity_bytes_per_s = rate_bps as f64 / 8.0;
             world.buffer_bytes = limit.bytes.min(limit.packets.saturating_mul(u64::from(PACKET_BYTES)));
         }
     }
-    world
+    (world, slowest.map(|(place, ..)| place))
 }
 
 #[cfg(test)]
@@ -52,7 +53,7 @@ mod tests {
         let schedule = Schedule::traced(Arc::new(trace), Direction::Uplink, None, 0);
         let limit = DropTail { bytes: 1, packets: 1 };
         for now in [200 * MS, 200 * MS + MS / 2, 205 * MS, 209 * MS] {
-            let world = world([(&schedule, &schedule, limit)], now);
+            let (world, _) = world([(&schedule, &schedule, limit, 1)], now);
             // The silence at the end, up to 9 of 100 ms, does not count.
             assert!((5e6..5.5e6).contains(&world.capacity_bytes_per_s), "{now}: {world:?}");
             assert_eq!(world.base_rtt_ns, 14 * MS);
@@ -73,9 +74,18 @@ mod tests {
         let constant = Schedule::constant(MS, 100_000_000);
         let limit = |bytes| DropTail { bytes, packets: u64::MAX };
         for now in [200 * MS + MS, 200 * MS + 7 * MS] {
-            let route = [(&framed, &framed, limit(1)), (&constant, &constant, limit(2))];
-            let world = world(route, now);
-            assert_eq!((world.capacity_bytes_per_s, world.buffer_bytes), (12.5e6, 2));
+            let route = [(&framed, &framed, limit(1), 1), (&constant, &constant, limit(2), 1)];
+            let (world, place) = world(route, now);
+            assert_eq!((world.capacity_bytes_per_s, world.buffer_bytes, place), (12.5e6, 2, Some(1)));
         }
+    }
+    #[test]
+    fn among_equally_slow_links_the_first_of_those_with_the_most_flows_is_the_bottleneck() {
+        let schedule = Schedule::constant(MS, 100_000_000);
+        let place = |flows: [u32; 3]| {
+            let limit = DropTail { bytes: 1, packets: u64::MAX };
+            world(flows.map(|flows| (&schedule, &schedule, limit, flows)), 0).1
+        };
+        assert_eq!([place([1, 1, 1]), place([1, 2, 2]), place([1, 2, 3])], [Some(0), Some(1), Some(2)]);
     }
 }

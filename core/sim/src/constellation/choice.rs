@@ -2,7 +2,7 @@
 
 use leo_link::Nanos;
 
-use super::world::Bottlenecks;
+use crate::bottlenecks::Bottlenecks;
 use crate::flow::Phase;
 use crate::simulation::Simulation;
 
