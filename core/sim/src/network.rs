@@ -290,7 +290,7 @@ pub fn driver(
         };
     }
     let context = if leo_cc::announced_to(&spec.scheme).is_some() {
-        announcements::along(scenario, &spec.route, traces, seed)
+        announcements::along(scenario, index, traces, seed)
     } else {
         Context { seed, saved: spec.resume.map(|saved| saved.into()), ..Context::default() }
     };

@@ -26,17 +26,32 @@ struct Predicted {
     predicted_s: f64,
 }
 
-/// Return the announcements along `route` until the scenario's end, in the scenario's time.
-pub fn along(scenario: &Scenario, route: &[String], traces: &TraceSet, seed: u64) -> Context {
+/// Return the announcements along a flow's routes, each while the flow is on it, until the scenario's end, in the
+/// scenario's time. The grid is that of the first route with one.
+pub fn along(scenario: &Scenario, flow: usize, traces: &TraceSet, seed: u64) -> Context {
     let end = nanos(scenario.duration_s, NANOS_PER_S);
     let mut handovers = Vec::new();
     let mut reconfiguration = None;
-    for (link, trace, announced) in announcing(scenario, route, traces) {
-        handovers.extend(repeated(&announced, link, trace, end));
-        reconfiguration = reconfiguration.or_else(|| grid(&announced, link));
+    let routes = routes(scenario, flow);
+    let ends = routes.iter().skip(1).map(|&(from, _)| from).chain([end]);
+    for (&(from, route), until) in routes.iter().zip(ends) {
+        let is_on_it = |handover: &Handover| (from..until).contains(&handover.expected_at);
+        for (link, trace, announced) in announcing(scenario, route, traces) {
+            handovers.extend(repeated(&announced, link, trace, end).filter(is_on_it));
+            reconfiguration = reconfiguration.or_else(|| grid(&announced, link));
+        }
     }
     handovers.sort_unstable_by_key(|handover: &Handover| handover.expected_at);
     Context { handovers: handovers.into(), reconfiguration, seed, ..Context::default() }
+}
+
+/// Return a flow's routes with their start times, in order of time.
+fn routes(scenario: &Scenario, flow: usize) -> Vec<(Nanos, &[String])> {
+    let later = scenario.events.iter().filter(|event| event.reroute.flows.contains(&flow));
+    let later = later.map(|event| (nanos(event.at_s, NANOS_PER_S), event.reroute.route.as_slice()));
+    let mut routes: Vec<_> = [(0, scenario.flows[flow].route.as_slice())].into_iter().chain(later).collect();
+    routes.sort_by_key(|&(from, _)| from);
+    routes
 }
 
 /// Iterate over the links of `route` with path traces, and the announcements in their metadata.
@@ -65,7 +80,11 @@ pub fn missing(
     for (index, flow) in scenario.flows.iter().enumerate() {
         let Some(wanted) = announced_to(&flow.scheme) else { continue };
         go_on(stop)?;
-        let is_there = announcing(scenario, &flow.route, traces).any(|(_, _, announced)| match wanted {
+        let mut announced = routes(scenario, index)
+            .into_iter()
+            .flat_map(|(_, route)| announcing(scenario, route, traces))
+            .map(|(_, _, announced)| announced);
+        let is_there = announced.any(|announced| match wanted {
             Announcement::Handovers => !announced.handovers.is_empty(),
             Announcement::Reconfigurations => announced.reattach_s.is_some_and(|period| period > 0.0),
         });
@@ -120,8 +139,32 @@ mod tests {
         let scenario = Scenario::from_json(scenario).expect("valid");
         let trace = Arc::new(PathTrace::parse(csv, "path").expect("valid"));
         let traces = TraceSet::from([("path".to_owned(), trace)]);
-        let grid = along(&scenario, &scenario.flows[0].route, &traces, 0).reconfiguration;
+        let grid = along(&scenario, 0, &traces, 0).reconfiguration;
         // The run starts 17 s after the epoch, 10 s before the re-selection at 27 s.
         assert_eq!(grid, Some((10_000_000_000, 15_000_000_000)));
+    }
+    #[test]
+    fn handovers_are_those_of_the_route_that_the_flow_is_on_at_the_time() {
+        let trace = |handovers: &str| {
+            let csv = format!(
+                "# {{\"format\": \"leogym-path-trace\", \"version\": 1, \"handovers\": [{handovers}]}}\n\
+                 time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n\
+                 0,10,10,10,0,1,0,\n60,10,10,10,0,1,0,\n"
+            );
+            Arc::new(PathTrace::parse(&csv, "path").expect("valid"))
+        };
+        let traces = TraceSet::from([
+            ("first".to_owned(), trace(r#"{"predicted_s": 3.0}, {"predicted_s": 13.0}"#)),
+            ("second".to_owned(), trace(r#"{"predicted_s": 4.0}, {"predicted_s": 14.0}"#)),
+        ]);
+        let scenario = r#"{"duration_s": 20.0, "seed": 1, "links": {"a": {"trace": "first"}, "b": {"trace": "second"}},
+                           "flows": [{"scheme": "satcp", "route": ["a"]}, {"scheme": "satcp", "route": ["a"]}],
+                           "events": [{"at_s": 10.0, "reroute": {"flows": [1], "route": ["b"]}}]}"#;
+        let scenario = Scenario::from_json(scenario).expect("valid");
+        let expected_s = |flow| {
+            let context = along(&scenario, flow, &traces, 0);
+            context.handovers.iter().map(|handover| handover.expected_at / 1_000_000_000).collect::<Vec<_>>()
+        };
+        assert_eq!((expected_s(0), expected_s(1)), (vec![3, 13], vec![3, 14]));
     }
 }
