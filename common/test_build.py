@@ -47,19 +47,26 @@ def test_leogyms_digest_is_that_of_what_determines_results(
 ) -> None:
     root = tmp_path / "leogym"
     (root / "room").mkdir(parents=True)
-    for name in ("__init__.py", "room/rule.py", "room/values.yaml", "room/policy.onnx"):
+    for name in ("__init__.py", "room/rule.py", "room/values.yaml", "room/policy.onnx", "room/policy.json"):
         (root / name).write_text(name)
+    (root / "agents/trained/mine").mkdir(parents=True)
     monkeypatch.setattr(leogym, "__file__", str(root / "__init__.py"))
     digest = build.files.__wrapped__
     before = digest()
-    for name in ("room/test_rule.py", "room/conftest.py", "room/README.md", "room/rule.pyc"):
+    for name in (
+        "room/test_rule.py",
+        "room/conftest.py",
+        "room/README.md",
+        "room/rule.pyc",
+        "agents/trained/mine/progress.csv",  # which wheels leave out
+    ):
         (root / name).write_text("does not count")
     assert digest() == before
     copy = shutil.copytree(root / "room", tmp_path / "elsewhere")
     shutil.rmtree(root / "room")
     os.symlink(copy, root / "room")  # as in a checkout
     assert digest() == before
-    for name in ("room/rule.py", "room/values.yaml", "room/policy.onnx"):
+    for name in ("room/rule.py", "room/values.yaml", "room/policy.onnx", "room/policy.json"):
         text = (root / name).read_text()
         (root / name).write_text(f"{text} ")
         assert digest() != before
