@@ -1,6 +1,5 @@
 """Judge entries: run a split's scenarios with each of them, and turn the runs into results."""
 
-import hashlib
 import os
 import platform
 import re
@@ -14,8 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import leosim
-
+from leogym.common import build, digests
 from leogym.common.cluster import joining
 from leogym.common.errors import InputError
 from leogym.common.progress import Progress
@@ -220,12 +218,10 @@ def _earlier(path: Path, entry: Entry, judged: Judged) -> Result | None:
     except InputError as error:  # it is damaged, or of another format
         print(f"judging {entry.name} again: {error}", file=sys.stderr)
         return None
-    now = result.circumstances.core_sha256, result.circumstances.tier_version
-    matches = (result.entry, result.judged) == (entry, judged) and now == (
-        _core(),
-        _tier_version(judged.tier),
-    )
-    return result if matches else None
+    earlier = result.circumstances
+    built_as = earlier.core_sha256, earlier.leogym_sha256, earlier.tier_version
+    is_same_build = built_as == (_core(), build.files(), _tier_version(judged.tier))
+    return result if is_same_build and (result.entry, result.judged) == (entry, judged) else None
 
 
 def _runs_judged(
@@ -287,6 +283,7 @@ def circumstances(seconds: float, tier: Tier = "simulator") -> Circumstances:
         command=provenance_now["command"],
         commit=provenance_now["commit"],
         core_sha256=_core(),
+        leogym_sha256=build.files(),
         tier_version=_tier_version(tier),
         versions=provenance_now["versions"],
         platform=provenance_now["platform"],
@@ -308,8 +305,9 @@ def kernel(tier: Tier) -> str | None:
 
 @cache
 def _core() -> str:
-    [core] = sorted(Path(leosim.__file__).parent.glob("*.so"))
-    return hashlib.sha256(core.read_bytes()).hexdigest()
+    file = sys.modules["leosim.leosim"].__file__
+    assert file is not None
+    return digests.sha256(Path(file))
 
 
 def _tier_version(tier: Tier) -> str | None:

@@ -100,6 +100,8 @@ class Circumstances(Strict):
     commit: str | None
     core_sha256: Sha256
     """Of the simulator's binary, which compilers change without changing its results."""
+    leogym_sha256: Sha256 | None = None
+    """Of leogym's files that determine results (`common.build.files`); earlier files have none."""
     tier_version: str | None = None
     """Of the lab: the hash of its image, QEMU and what reads its logs."""
     versions: dict[str, str]

@@ -192,7 +192,11 @@ def test_keep_takes_a_result_that_this_build_would_give_again_and_no_other(
     assert (first.is_earlier, again.is_earlier) == (False, True)
     assert again.result == first.result
     assert not judged(2).is_earlier
-    monkeypatch.setattr(judging, "_core", lambda: "0" * 64)
-    assert not judged(1).is_earlier
+    with monkeypatch.context() as patch:
+        patch.setattr(judging, "_core", lambda: "0" * 64)
+        assert not judged(1).is_earlier
+    with monkeypatch.context() as patch:
+        patch.setattr(judging.build, "files", lambda: "0" * 64)
+        assert not judged(1).is_earlier
     path.write_text("{}")
     assert not judged(1).is_earlier
