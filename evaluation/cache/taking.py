@@ -13,17 +13,24 @@ from typing import Any
 import numpy as np
 
 from leogym.evaluation.cache.folder import Folder
+from leogym.evaluation.entries import confinement, process
 from leogym.evaluation.recorded import series
 from leogym.evaluation.recorded.invalid import Reason
 from leogym.evaluation.recorded.store import Store
+from leogym.evaluation.runs import programs
 from leogym.evaluation.runs.backends import SERIES_MS
 from leogym.evaluation.runs.plan import Run
-from leogym.results import measurement, metrics
+from leogym.results import flow_report, measurement, metrics
 from leogym.results.measurement import Measurement
 
 FORMAT = 2
 """Increase it when the content of entries changes for the same inputs."""
 _MEASURED_BY = (metrics, measurement, series)
+PROGRAMS_RUN_BY = (
+    process.WORKER,
+    *(Path(inspect.getfile(module)) for module in (programs, process, confinement, flow_report)),
+)
+"""What runs programs that steer flows."""
 
 
 def key(run: Run, version: str) -> str:
@@ -43,6 +50,8 @@ def key(run: Run, version: str) -> str:
         "compare": run.compare.model_dump(mode="json"),
         "policies": run.policies,
     }
+    if run.policies:  # some may be programs
+        content["steered_by"] = _steered_by()
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -58,6 +67,11 @@ def _nameless(run: Run) -> dict[str, Any]:
 @functools.cache
 def _measured_by() -> str:
     return digest([Path(inspect.getfile(module)) for module in _MEASURED_BY], np.__version__)
+
+
+@functools.cache
+def _steered_by() -> str:
+    return digest(PROGRAMS_RUN_BY)
 
 
 def digest(files: Iterable[Path], *more: str) -> str:

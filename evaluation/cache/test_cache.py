@@ -11,7 +11,7 @@ import pytest
 
 from leogym.configs.suite import Compare
 from leogym.evaluation import cli
-from leogym.evaluation.cache import folder
+from leogym.evaluation.cache import folder, taking
 from leogym.evaluation.cache.folder import Folder
 from leogym.evaluation.cache.taking import key
 from leogym.evaluation.runs import execute
@@ -233,6 +233,16 @@ def test_the_folder_is_where_caches_are_unless_it_is_named(monkeypatch):
         monkeypatch.setenv(name, value)
         assert folder.default() == found
     assert folder.opened(None) is None
+
+
+def test_the_key_of_a_policys_or_programs_run_changes_with_the_code_that_runs_programs(run, monkeypatch):
+    steered = replace(run, policies={"cubic": "a" * 64})
+    before = [key(run, "version"), key(steered, "version")]
+    monkeypatch.setattr(taking, "_steered_by", lambda: "other code")
+    after = [key(run, "version"), key(steered, "version")]
+    assert [old == new for old, new in zip(before, after, strict=True)] == [True, False]
+    files = {path.name for path in taking.PROGRAMS_RUN_BY}
+    assert {"programs.py", "worker.py", "process.py", "flow_report.py"} <= files
 
 
 def test_only_backends_that_repeat_themselves_have_a_version():
