@@ -11,6 +11,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 import leosim
+import numpy as np
+from numpy.typing import NDArray
 
 from leogym.common import digests, home, text_file
 from leogym.common.errors import InputError
@@ -32,17 +34,34 @@ def folder() -> Path:
 
 @cache
 def _builder_digest() -> str:
-    """Return a digest of `BUILDERS`, so that a change to them invalidates cached traces.
+    """Return a digest of `BUILDERS` and of what leosim computes for them: a change invalidates cached traces.
 
     A checkout and a wheel, which has no tests, have the same digest.
     """
     package = Path(__file__).resolve().parents[1]
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(sampled_positions().tobytes())
     for path in sorted(path for name in BUILDERS for path in (package / name).rglob("*")):
         if path.suffix in {".py", ".csv", ".yaml"} and not path.name.startswith(("test_", "conftest")):
             digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def sampled_positions() -> NDArray[np.float64]:
+    """Return positions by `leosim.Sgp4`, (12, 3), in km, rounded to mm: four orbits over a day.
+
+    Their elements are in the order that `leosim.Sgp4` describes. The first two are near the Earth; for the
+    last two, with periods of half a day and a day, sun and moon and resonances count.
+    """
+    elements = [
+        [24.0, 0.925, 1.0, 0.0001, 0.5, 2.0, 0.0657, 0.0],
+        [25.5, 1.7, 4.0, 0.02, 3.0, 1.0, 0.0602, 1e-4],
+        [24.0, 1.11, 2.0, 0.7, 4.7, 0.3, 0.00875, 1e-5],
+        [25.0, 0.05, 5.0, 0.001, 1.5, 4.0, 0.004375, 0.0],
+    ]
+    minutes = np.repeat([0.0, 55.0, 1440.0], len(elements))
+    satellites = np.tile(np.arange(len(elements)), 3)
+    return np.round(leosim.Sgp4(np.array(elements)).positions_km(minutes, satellites), 6)
 
 
 def file(name_or_file: str) -> Path:

@@ -1,5 +1,6 @@
 import functools
 
+import numpy as np
 import pytest
 
 from leogym.common.progress import Progress
@@ -23,6 +24,13 @@ def test_what_is_missing_is_built_side_by_side_with_the_same_bytes(tmp_path, mon
     assert [cache.file(name).read_bytes() for name in sorted(NAMES)] == [
         path.read_bytes() for path in together
     ]
+
+
+def test_a_path_has_another_file_if_leosim_computes_other_orbits(monkeypatch):
+    before = cache._built("starlink")
+    monkeypatch.setattr(cache, "sampled_positions", lambda: np.zeros((12, 3)))
+    monkeypatch.setattr(cache, "_builder_digest", cache._builder_digest.__wrapped__)
+    assert cache._built("starlink") != before
 
 
 def test_what_is_cached_is_not_built_again(tmp_path, monkeypatch):
