@@ -29,7 +29,12 @@ class Cell:
     @property
     def name(self) -> str:
         """The name of the run's folder."""
-        return f"{self.network.name}--{self.schemes}--{self.load:g}--{self.network.seed}"
+        return f"{self.network.name}--{self.schemes}--{_number(self.load)}--{self.network.seed}"
+
+
+def _number(value: float) -> str:
+    """Return a number in as few digits as tell it from all others."""
+    return repr(value).removesuffix(".0")
 
 
 def with_schemes(network: Network, names: Sequence[str]) -> Network:

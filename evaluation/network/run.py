@@ -1,5 +1,6 @@
 """Run a network and write its tables."""
 
+import io
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -121,8 +122,11 @@ def save(run: NetworkRun, network: Network, folder: Path) -> None:
     """Write the tables of a run of ``network`` and what describes it into a folder of its own."""
     output_folder.require(folder, "a network's run")
     output_folder.make(folder)
+    (folder / META).unlink(missing_ok=True)  # with it, a folder is whole
     for name, table in run.tables.items():
-        table.write_parquet(folder / f"{name}.parquet")
+        buffer = io.BytesIO()
+        table.write_parquet(buffer)
+        write_atomically(folder / f"{name}.parquet", buffer.getvalue())
     meta = provenance.describe(network.model_dump(), network.seed)
     meta |= {"traffic": run.traffic, "wall_s": round(run.wall_s, 3), "network": network.name}
     write_atomically(folder / META, json.dumps(meta, indent=1).encode())

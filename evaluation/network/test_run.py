@@ -8,7 +8,9 @@ import pytest
 
 from leogym.agents.training import registry
 from leogym.common.errors import InputError
+from leogym.configs.network import Network
 from leogym.evaluation.network import __main__ as command
+from leogym.evaluation.network import run
 from leogym.evaluation.network.run import TABLES
 
 FILE = """
@@ -76,6 +78,22 @@ def test_plot_draws_loads_figures_and_schemes_in_one_small_file(file, tmp_path):
     assert max(max(row) for row in network["load"]) in range(5, 101)
     assert all(len(row) == len(network["lasers"]) > 10 for row in network["load"])
     assert len(network["ground"][0]) > 4
+
+
+def test_a_second_run_in_a_folder_is_whole_only_at_its_end(tmp_path, monkeypatch):
+    network = Network.model_construct(name="mine", seed=1)
+    tables = {name: pl.DataFrame({"a": [1]}) for name in TABLES}
+    run.save(run.NetworkRun(tables, {}, 1.0), network, tmp_path)
+    written: list[tuple[str, bool]] = []
+    write = run.write_atomically
+
+    def record(path, data):
+        written.append((path.name, (tmp_path / run.META).exists()))
+        write(path, data)
+
+    monkeypatch.setattr(run, "write_atomically", record)
+    run.save(run.NetworkRun(tables, {}, 2.0), network, tmp_path)
+    assert written == [*((f"{name}.parquet", False) for name in TABLES), (run.META, False)]
 
 
 def test_the_same_file_gives_the_same_tables(file, tmp_path):

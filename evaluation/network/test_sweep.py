@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from leogym.common.errors import InputError
+from leogym.configs.network import Network
 from leogym.evaluation.network import __main__ as command
+from leogym.evaluation.network.cells import Cell
 from leogym.evaluation.network.run import META
 from leogym.evaluation.network.test_run import FILE
 from leogym.traces.network import description as describing
@@ -27,8 +29,8 @@ import os, signal, sys
 from leogym.evaluation.network import __main__ as command, run
 write, writes = run.write_atomically, []
 def kill(path, data):
-    writes.append(path)
-    if len(writes) == 3:
+    writes.append(path.name)
+    if writes.count(run.META) == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     write(path, data)
 run.write_atomically = kill
@@ -45,6 +47,12 @@ def file(tmp_path):
 
 def sweep(file, out, *more):
     return command.run(["sweep", str(file), *ARGUMENTS, "--out", str(out), *more])
+
+
+def test_loads_that_differ_have_folders_that_differ():
+    network = Network.model_construct(name="mine", seed=1)
+    names = [Cell(network, "cubic", load).name for load in (1.0, 1.0000001, 0.5)]
+    assert names == ["mine--cubic--1--1", "mine--cubic--1.0000001--1", "mine--cubic--0.5--1"]
 
 
 def finished(out):

@@ -1,6 +1,7 @@
 """Read the results of a run of programs, and write its output folder."""
 
 import hashlib
+import io
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -90,7 +91,7 @@ def write(
     from leogym.kernel_bridge.programs import connections, directions
 
     output_folder.make(out)
-    _remove_hosts(out)
+    _remove_earlier(out)
     result = _result(root)
     programs = {}
     for (host, name, program), ran in zip(run.programs(), result["programs"]["programs"], strict=True):
@@ -117,7 +118,9 @@ def write(
     }
     tables |= {"flows": pl.DataFrame(measured.flow_series), "links": pl.DataFrame(measured.link_series)}
     for name, frame in tables.items():
-        frame.write_parquet(out / f"{name}.parquet")
+        buffer = io.BytesIO()
+        frame.write_parquet(buffer)
+        write_atomically(out / f"{name}.parquet", buffer.getvalue())
     warnings = _warnings(programs, result, run, measured)
     record = {
         "name": run.name,
@@ -143,11 +146,16 @@ def _result(root: Path) -> ProgramsRunResult:
     return json.loads((root / "result.json").read_text())
 
 
-def _remove_hosts(out: Path) -> None:
-    """Remove the hosts' folders of an earlier run in this output folder."""
+def _remove_earlier(out: Path) -> None:
+    """Remove the record of an earlier run in this output folder, then its hosts' folders.
+
+    With the record, a folder is whole: if the process is killed from here on, it must not vouch for two runs.
+    """
     record = out / "result.json"
     if record.exists():
-        for host in json.loads(record.read_text())["description"]["hosts"]:
+        hosts = json.loads(record.read_text())["description"]["hosts"]
+        record.unlink()
+        for host in hosts:
             shutil.rmtree(out / host, ignore_errors=True)
 
 
