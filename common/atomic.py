@@ -1,9 +1,12 @@
 """Atomic file writes: a file is complete or absent, even if the process is killed while writing."""
 
 import errno
+import fcntl
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from typing import BinaryIO
 
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 """Errors that the operating system returns when a file cannot grow."""
@@ -30,21 +33,48 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write ``files``, by name, to ``folder``: their bytes are on disk before the first gets its name."""
-    temporaries = {name: folder / f".{name}.tmp" for name in files}
-    try:
-        for name, data in files.items():
-            with temporaries[name].open("wb") as file:
-                file.write(data)
+    """Write ``files``, by name, to ``folder``: their bytes are on disk before the first gets its name.
+
+    Processes that write the same file wait for each other.
+    """
+    temporaries = {name: folder / f".{name}.tmp" for name in sorted(files)}
+    with ExitStack() as opened:
+        try:
+            for name, temporary in temporaries.items():
+                file = opened.enter_context(_opened(temporary))
+                file.write(files[name])
                 file.flush()
                 os.fsync(file.fileno())
-        for name, temporary in temporaries.items():
-            os.replace(temporary, folder / name)
-    except OSError:  # partial files would take up the space left on a full disk
-        for temporary in temporaries.values():
-            temporary.unlink(missing_ok=True)
-        raise
+            for name in files:
+                os.replace(temporaries[name], folder / name)
+                del temporaries[name]
+        except BaseException:  # partial files would take up the space left on a full disk
+            for temporary in temporaries.values():
+                temporary.unlink(missing_ok=True)
+            raise
     sync_folder(folder)
+
+
+def _opened(temporary: Path) -> BinaryIO:
+    """Return the file, empty, which no other process has: it is locked until it is closed."""
+    while True:
+        file = temporary.open("ab")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if _is_at(file, temporary):
+                file.truncate(0)
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()  # another process has given it its name since
+
+
+def _is_at(file: BinaryIO, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def sync_file(path: Path) -> None:
