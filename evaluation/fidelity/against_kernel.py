@@ -51,7 +51,7 @@ class Comparison:
 
     @property
     def startup_s(self) -> float:
-        """Difference of the first flow's start-up times; NaN if either flow never reached `STARTED`."""
+        """Difference of start-up times: NaN if neither first flow reached `STARTED`, infinite if one did."""
         return _difference(self.simulated[0].startup_s, self.run.flows[0].startup_s)
 
     @property
@@ -62,7 +62,7 @@ class Comparison:
         )
         both = min(len(ours), len(theirs))
         if not both:
-            return float("nan")
+            return _without(len(ours) or None, len(theirs) or None)
         return float(np.median(np.abs(ours[:both] - theirs[:both]) / np.maximum(theirs[:both], 1)))
 
     @property
@@ -156,8 +156,14 @@ def _csv(name: str) -> str:
 
 
 def _relative(ours: float | None, theirs: float | None) -> float:
-    return ours / theirs - 1 if ours is not None and theirs else float("nan")
+    """Return the relative error; infinite if only one has a value, NaN if neither has."""
+    return ours / theirs - 1 if ours is not None and theirs else _without(ours, theirs)
 
 
 def _difference(ours: float | None, theirs: float | None) -> float:
-    return ours - theirs if ours is not None and theirs is not None else float("nan")
+    """Return the difference; infinite if only one has a value, NaN if neither has."""
+    return ours - theirs if ours is not None and theirs is not None else _without(ours, theirs)
+
+
+def _without(ours: float | None, theirs: float | None) -> float:
+    return float("nan") if not ours and not theirs else float("inf")

@@ -55,7 +55,11 @@ def summary(scheme: str, compared: Sequence[Comparison]) -> Fidelity:
 
     def median(values: Iterable[float], share: float = 0.5) -> float:
         magnitudes = np.abs([value for value in values if not np.isnan(value)])
-        return float(np.quantile(magnitudes, share)) if len(magnitudes) else float("nan")
+        if not len(magnitudes):
+            return float("nan")
+        # Between two infinite values there is nothing to interpolate.
+        method = "linear" if np.isfinite(magnitudes).all() else "higher"
+        return float(np.quantile(magnitudes, share, method=method))
 
     return Fidelity(
         scheme,

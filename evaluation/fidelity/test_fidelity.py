@@ -149,6 +149,21 @@ def test_ten_bbr_flows_share_as_on_the_kernel():
             assert abs(one.simulator - one.kernel) <= bounds.SHARE, one
 
 
+def test_a_flow_that_only_one_of_both_starts_up_is_a_miss():
+    [run] = golden.read(golden.FOLDER / "fidelity.json").runs[:1]
+    flow = replace(run.flows[0], startup_s=1.0)
+    started, not_started = [replace(flow, startup_s=value) for value in (1.0, None)]
+
+    def startup_misses(ours, theirs):
+        compared = Comparison(replace(run, flows=[theirs]), [ours], 0)
+        return "startup_median_s" in bounds.misses(summary.summary("reno", [compared] * 3))
+
+    assert startup_misses(not_started, started)
+    assert startup_misses(started, not_started)
+    assert not startup_misses(started, started)
+    assert not startup_misses(not_started, not_started)
+
+
 def test_over_three_bottlenecks_a_flow_gets_what_it_gets_on_the_kernel():
     runs = golden.read(golden.FOLDER / "fidelity-lot.json").runs
     found = shares.crossings(compare(redrawn(runs, bounds.DRAWS)))
