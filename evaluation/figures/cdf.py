@@ -58,7 +58,8 @@ def _panel(
                 )
                 descriptions.append(f"{scheme} {np.median(values):.4g}")
         # All schemes meet the same paths: one value per repeat.
-        per_repeat = runs.select("repeat", optimum.alias("optimum")).drop_nulls().unique("repeat")
+        per_repeat = runs.select("repeat", optimum.fill_nan(None).alias("optimum")).drop_nulls()
+        per_repeat = per_repeat.unique("repeat", keep="first", maintain_order=True)
         values, shares = cumulative(per_repeat["optimum"])
         axes.step(values, shares, where="post", color=INK, linewidth=1.4)
         axes.set(xlabel=axis, ylabel="share of runs", title=scenario, ylim=(0.0, 1.0))

@@ -146,21 +146,22 @@ def test_a_cdf_has_a_step_for_each_run_and_the_path_of_each_repeat():
         {"suite": suite.name, "scenario": "steps", "scheme": scheme, "run_scheme": scheme}
         | {"repeat": repeat, "rtt_mean_ms": 60.0}
         | {"goodput_mbps": share * capacity, "normalized_goodput": share, "base_rtt_mean_ms": 50.0 + repeat}
-        for scheme, share in (("cubic", 0.9), ("bbr3", 0.5))
+        for scheme, share in (("starved", 0.0), ("cubic", 0.9), ("bbr3", 0.5))
         for repeat, capacity in enumerate((80.0, 60.0, 70.0))
     ]
     config = {
         "suites": [suite.model_dump(mode="json")],
-        "schemes": {"cubic": "", "bbr3": ""},
+        "schemes": {"starved": "", "cubic": "", "bbr3": ""},
         "scenarios": {},
     }
     results = Results(Path(), {"config": config}, pl.DataFrame(rows))
     results.__dict__["summary"] = results.runs
     goodput, rtt = cdf.panels(results, suite)
-    assert goodput.label == "steps: median of mean goodput (Mbit/s) over runs: cubic 63; bbr3 35"
+    assert goodput.label == "steps: median of mean goodput (Mbit/s) over runs: starved 0; cubic 63; bbr3 35"
     lines = [(list(line.get_xdata()), list(line.get_ydata())) for line in goodput.figure.axes[0].lines]  # type: ignore[arg-type]
     thirds = pytest.approx([1 / 3, 2 / 3, 1.0])
     assert lines == [
+        ([0.0, 0.0, 0.0], thirds),
         (pytest.approx([54.0, 63.0, 72.0]), thirds),
         (pytest.approx([30.0, 35.0, 40.0]), thirds),
         (pytest.approx([60.0, 70.0, 80.0]), thirds),

@@ -1,8 +1,9 @@
 """``latex/``: tables and vector figures of an evaluation, ready for a paper."""
 
 import io
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from matplotlib import rc_context
@@ -55,12 +56,12 @@ def write(results: Results) -> Path:
         files["ranking.tex"] = _ranking(places).encode()
         body.append("\\section{Power ranking}\n\\input{ranking}\n")
     for suite in results.suites:
-        name = _plain(suite.name)
+        name = _unused(_plain(suite.name), files)
         files[f"{name}.tex"] = suite_table(results, suite).encode()
         body.append(f"\\section{{{escaped(suite.title)}}}\n{{\\small\n\\input{{{name}}}\n}}\n")
         for kind in suite.figures:
             for panel in figure_module(kind).panels(results, suite):
-                path = f"figures/{_plain(panel.name)}.pdf"
+                path = f"figures/{_unused(_plain(panel.name), files, 'figures/{}.pdf')}.pdf"
                 files[path] = pdf(panel)
                 body.append(f"\\includegraphics{{{path}}}")
     earlier = _included(folder / "all.tex")
@@ -157,6 +158,15 @@ def _tabular(
             lines.append(rf"\multicolumn{{{len(head)}}}{{l}}{{\textit{{{escaped(title)}}}}} \\")
         lines += [" & ".join(row) + r" \\" for row in group_rows]
     return "\n".join([*lines, r"\bottomrule", rf"\end{{{environment}}}", ""])
+
+
+def _unused(name: str, files: Collection[str], pattern: str = "{}.tex") -> str:
+    """Return ``name``, with a number if it is that of the document or of another suite's or panel's file.
+
+    LaTeX's macros take few characters, so different names may have the same plain one.
+    """
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(free for free in names if pattern.format(free) not in {*files, "all.tex", "ranking.tex"})
 
 
 def _plain(name: str) -> str:

@@ -37,6 +37,13 @@ def test_a_suites_table_has_a_row_for_every_scenario_and_scheme(results):
     assert text.startswith("% leo-pair: mean over repeats")
 
 
+def test_suites_of_alike_names_and_one_named_as_the_document_have_files_of_their_own():
+    files: dict[str, bytes] = {}
+    for name in ("a_b", "a-b", "a.b", "all", "ranking"):
+        files[f"{latex._unused(latex._plain(name), files)}.tex"] = b""
+    assert list(files) == ["a-b.tex", "a-b-2.tex", "a.b.tex", "all-2.tex", "ranking-2.tex"]
+
+
 def test_a_long_table_breaks_over_pages(results, monkeypatch):
     [suite] = results.suites
     assert r"\begin{tabular}" in latex.suite_table(results, suite)

@@ -176,8 +176,8 @@ def _lines(results: Results, chosen: Mapping[str, Sequence[str]]) -> int:
     pairs = [(suite, scenario) for suite, names in chosen.items() for scenario in names]
     wanted = pl.DataFrame(pairs, schema={"suite": pl.String, "scenario": pl.String}, orient="row")
     mine = results.runs.join(wanted, on=["suite", "scenario"], how="semi")
-    runs = mine.group_by("suite", "scenario", "run_scheme", "run_id").len()
-    first = runs.group_by("suite", "scenario", "run_scheme").agg(pl.col("len").first())
+    runs = mine.group_by("suite", "scenario", "run_scheme", "run_id", maintain_order=True).len()
+    first = runs.group_by("suite", "scenario", "run_scheme", maintain_order=True).agg(pl.col("len").first())
     return int(first["len"].clip(upper_bound=MOST_FLOWS).sum())
 
 
