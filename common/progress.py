@@ -22,7 +22,7 @@ class Progress:
     """Shows how much of a job is done; `advance` within a ``with`` block.
 
     Args:
-        what: the job, such as ``building sd-ny-isl``.
+        job: its name, such as ``building sd-ny-isl``.
         total: the amount of work, in any unit.
         quiet_s: time before the first line where stderr is no terminal.
     """

@@ -181,7 +181,7 @@ class Running:
         self._require_silence()
         end_s = time.monotonic() + self._limits.answer_s
         self._write(request, end_s)
-        data = self._message(COMMANDS, end_s)
+        data = self._message(COMMANDS, self._limits.answer_s, end_s)
         if len(data) != 16 * len(slots):
             raise ProgramError(f"answer: garbage: {len(data)} bytes for {len(slots)} commands")
         named = [None if math.isnan(value) else value for (value,) in struct.iter_unpack("<d", data)]
@@ -198,7 +198,7 @@ class Running:
 
     def _hello(self, program: Program) -> tuple[float, bool]:
         try:
-            hello: Any = json.loads(self._message(HELLO, time.monotonic() + START_S))
+            hello: Any = json.loads(self._message(HELLO, START_S, time.monotonic() + START_S))
             interval_ms, knows_path = float(hello["interval_ms"]), bool(hello["knows_path"])
         except (ValueError, TypeError, KeyError, RecursionError):
             raise ProgramError("hello: garbage") from None
@@ -212,20 +212,21 @@ class Running:
         if select.select([self._answers], [], [], 0)[0]:
             raise ProgramError("answer: garbage: it wrote without being asked" + self._ended(": "))
 
-    def _message(self, expected: int, end_s: float) -> bytes:
-        kind, size = struct.unpack("<BI", self._exactly(5, end_s))
+    def _message(self, expected: int, wait_s: float, end_s: float) -> bytes:
+        """Return the content of the next message, which must come by ``end_s``, after ``wait_s`` in all."""
+        kind, size = struct.unpack("<BI", self._exactly(5, wait_s, end_s))
         if kind not in (expected, ERROR) or size > MOST_ANSWER:
             raise ProgramError("answer: garbage")
-        data = self._exactly(size, end_s)
+        data = self._exactly(size, wait_s, end_s)
         if kind == ERROR:
             raise ProgramError(_shown(data.decode("utf-8", "replace")))
         return data
 
-    def _exactly(self, size: int, end_s: float) -> bytes:
+    def _exactly(self, size: int, wait_s: float, end_s: float) -> bytes:
         parts = bytearray()
         while len(parts) < size:
             if not select.select([self._answers], [], [], max(0.0, end_s - time.monotonic()))[0]:
-                raise ProgramError(f"hangs: no answer within {self._limits.answer_s:g} s")
+                raise ProgramError(f"hangs: no answer within {wait_s:g} s")
             part = os.read(self._answers, size - len(parts))
             if not part:
                 raise ProgramError(self._ended("") or "ended")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from leogym.common.errors import InputError
-from leogym.evaluation.entries import confinement
+from leogym.evaluation.entries import confinement, process
 from leogym.evaluation.entries.process import Limits, Program, ProgramError, Running, is_program, load
 from leogym.results.flow_report import FlowReport
 
@@ -121,6 +121,12 @@ def test_a_failure_names_the_file_and_the_line_of_the_program(tmp_path):
 def test_a_program_that_does_not_answer_hangs():
     endless = replace(program("while True: pass"), limits=replace(LIMITS, answer_s=0.5))
     assert failure(endless) == "hangs: no answer within 0.5 s"
+
+
+def test_a_program_that_does_not_start_hangs(monkeypatch):
+    monkeypatch.setattr(process, "START_S", 0.3)
+    with pytest.raises(ProgramError, match=r"^hangs: no answer within 0\.3 s$"):
+        Running(program("pass", "while True: pass"), decisions=1)
 
 
 def test_a_program_may_use_torch_whose_libraries_are_larger_than_its_memory():

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from leogym.common.errors import InputError
+from leogym.evaluation.recorded import store
 from leogym.evaluation.recorded.results import Results
 from leogym.evaluation.recorded.store import METADATA_KEY, SCHEMA, Store
 from leogym.evaluation.runs.plan import Run
@@ -119,6 +120,16 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 def test_a_damaged_runs_parquet_is_named(tmp_path, content):
     (tmp_path / "runs.parquet").write_bytes(content)
     with pytest.raises(InputError, match=r"runs\.parquet: cannot be read"):
+        Store.resume(tmp_path, DESCRIPTION)
+
+
+def test_a_damaged_digest_is_no_earlier_versions_file(tmp_path, runs):
+    record(Store.create(tmp_path, DESCRIPTION), runs[:1])
+    path = tmp_path / "runs.parquet"
+    data = path.read_bytes()
+    start = store._SEALED.search(data).start(1)
+    path.write_bytes(data[:start] + b"x" + data[start + 1 :])
+    with pytest.raises(InputError, match=r"runs\.parquet: changed since it was written"):
         Store.resume(tmp_path, DESCRIPTION)
 
 
