@@ -8,7 +8,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 from xml.parsers import expat
 
 from leogym.common.errors import InputError
@@ -139,12 +139,20 @@ def from_xml(text: str, source: str) -> Iterator[Record]:
     fields: dict[str, str] | None = None
     place, value, unit, key, is_leaf = "", "", "", "", False
 
-    def refuse_doctype(*_: object) -> None:
+    def refuse_doctype(name: str, *_: object) -> None:
+        if name.lower() == "html":
+            refuse_page()
         raise InputError(f"{source}:{parser.CurrentLineNumber}: DOCTYPE: an OMM has none")
+
+    def refuse_page() -> NoReturn:
+        rule = "is a web page, such as a site's answer to a wrong request, and no catalogue"
+        raise InputError(f"{source}:{parser.CurrentLineNumber}: file: {rule}")
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal fields, place, value, unit, key, is_leaf
         name = tag.rpartition(":")[2]
+        if not open_elements and name.lower() == "html":
+            refuse_page()
         if not open_elements and name not in ("ndm", "omm"):
             raise InputError(
                 f"{source}:{parser.CurrentLineNumber}: {name[:40]!r}: must be ndm or omm, the root of an OMM"

@@ -172,6 +172,8 @@ WRONG_TEXTS = [
     ("<omm><segment><EPOCH>1</EPOCH><EPOCH>1</EPOCH></segment></omm>", "x:1: EPOCH: is there twice"),
     ("<omm></omm>", "x: file: has no satellite"),
     ('<!DOCTYPE omm [<!ENTITY a "b">]>\n<omm>&a;</omm>', "x:1: DOCTYPE: an OMM has none"),
+    ("<!DOCTYPE html>\n<html></html>", "x:1: file: is a web page"),
+    ("<HTML><body>403</body></HTML>", "x:1: file: is a web page"),
 ]
 
 
