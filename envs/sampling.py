@@ -9,6 +9,7 @@ Example:
     10.0
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -150,21 +151,25 @@ def draw_trace(ranges: TraceSampling, rng: np.random.Generator) -> Scenario:
     return _scenario(rng, ranges, f"trace-{path}", link, extra_delay_ms)
 
 
-def draw_named(ranges: NamedSampling, rng: np.random.Generator) -> Scenario:
-    """Draw one of the scenarios, a start time in its path traces, which flows learn, and the seed."""
-    name = ranges.names[int(rng.integers(len(ranges.names)))]
-    scenarios = named_scenarios.to_learn(name)
+def draw_case(scenarios: Sequence[Scenario], vary_offset: bool, rng: np.random.Generator) -> Scenario:
+    """Draw one of ``scenarios``, a start time in its path traces if it varies, and the simulation's seed."""
     scenario = scenarios[int(rng.integers(len(scenarios)))]
     links = scenario.links
-    if named_scenarios.load(name).vary_offset and scenario.traces:
+    if vary_offset and scenario.traces:
         offset_s = int(rng.integers(max(period_ms(path) for path in scenario.traces))) / 1e3
         links = {
             name: link if link.trace is None else link.model_copy(update={"offset_s": offset_s})
             for name, link in links.items()
         }
-    drawn = scenario.model_copy(update={"seed": int(rng.integers(2**63)), "links": links})
+    return scenario.model_copy(update={"seed": int(rng.integers(2**63)), "links": links})
+
+
+def draw_named(ranges: NamedSampling, rng: np.random.Generator) -> Scenario:
+    """Draw one of the scenarios, a start time in its path traces, which flows learn, and the seed."""
+    name = ranges.names[int(rng.integers(len(ranges.names)))]
+    drawn = draw_case(named_scenarios.to_learn(name), named_scenarios.load(name).vary_offset, rng)
     most = ranges.learning_flows
-    if most is None or named_scenarios.learning_flows(scenario) <= most:
+    if most is None or named_scenarios.learning_flows(drawn) <= most:
         return drawn
     return _with_background(drawn, most, ranges.background, rng)
 

@@ -18,7 +18,7 @@ from leogym.configs.scenario import LEARNER, Flow, Link, Scenario, parse
 from leogym.configs.suite import Suite, substitute
 from leogym.envs import networks
 from leogym.envs.networks import NetworkEpisode
-from leogym.envs.sampling import Sampler, period_ms
+from leogym.envs.sampling import Sampler, draw_case
 from leogym.traces.path import named_paths
 
 
@@ -45,15 +45,7 @@ class SuiteScenarios:
 
     def __call__(self, rng: np.random.Generator) -> Scenario:
         """Draw a case, a start time in its path traces, and the simulation's seed."""
-        scenario = self.cases[int(rng.integers(len(self.cases)))]
-        links = scenario.links
-        if self.suite.vary_offset and scenario.traces:
-            offset_s = int(rng.integers(max(period_ms(path) for path in scenario.traces))) / 1e3
-            links = {
-                name: link if link.trace is None else link.model_copy(update={"offset_s": offset_s})
-                for name, link in links.items()
-            }
-        return scenario.model_copy(update={"seed": int(rng.integers(2**63)), "links": links})
+        return draw_case(self.cases, self.suite.vary_offset, rng)
 
     def __repr__(self) -> str:
         return f"SuiteScenarios({self.suite.name!r})"
