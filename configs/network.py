@@ -142,7 +142,8 @@ class Traffic(Strict):
     """``pairs``: a CSV file with the columns ``from`` and ``to``, and any of ``scheme``, ``start_s``,
     ``stop_s``, ``transfer_bytes`` and ``path``, which is the number of one of ``routing.paths``, from 0."""
     schemes: Annotated[dict[str, Share], Field(min_length=1)] = Field(default_factory=lambda: {"cubic": 1.0})
-    """Congestion control schemes and their shares of the flows. Environments steer those of ``agent``."""
+    """Congestion control schemes and their shares of the flows, or of those to which ``file`` gives none.
+    Environments steer those of ``agent``."""
     start_s: Time = 0.0
     """When flows or arrivals start."""
     stop_s: Duration | None = None

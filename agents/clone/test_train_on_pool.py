@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from leogym.agents import train_cli
+from leogym.agents.__main__ import run as agents_command
 from leogym.agents.clone import evaluation, scenarios
 from leogym.agents.clone.cloning import Learner
 from leogym.agents.clone.policy_export import description, to_onnx
@@ -149,6 +150,11 @@ def test_a_policy_of_another_agent_is_refused(tmp_path):
     fixture = train_cli.CONFIGS.resolve().parents[1] / "core/control/tests/fixtures/perceptron"
     with pytest.raises(InputError, match=r"policy.json: agent: is 'astraea', not 'sage'"):
         evaluation.load(fixture)
+
+
+def test_a_comparison_in_no_scenario_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"--scenarios: 0: must be a whole number above 0"):
+        agents_command(["bench-clone", str(tmp_path), "--scenarios", "0"])
 
 
 def test_the_measure_is_power_over_the_best_schemes():
