@@ -197,6 +197,20 @@ def test_a_path_trace_survives_a_pickle():
     assert copy.deepcopy(trace) is trace
 
 
+def test_a_pickled_policy_is_whole_whatever_becomes_of_its_folder(tmp_path):
+    fixtures = Path(__file__).resolve().parents[1] / "core/control/tests/fixtures"
+    for name in ("policy.json", "policy.onnx"):
+        (tmp_path / name).write_bytes((fixtures / "perceptron" / name).read_bytes())
+    policy = leosim.Policy.load(str(tmp_path))
+    pickled = pickle.dumps(policy)
+    for name in ("policy.json", "policy.onnx"):
+        (tmp_path / name).unlink()
+    again = pickle.loads(pickle.dumps(pickle.loads(pickled)))
+    observations = np.random.default_rng(1).normal(size=(3, 50)).astype(np.float32)
+    np.testing.assert_array_equal(again.act(observations), policy.act(observations))
+    assert (again.spec, again.interval_ms) == (policy.spec, policy.interval_ms)
+
+
 def test_a_replay_is_refused_before_a_reset_and_with_actions_of_another_shape():
     batch = leosim.Batch(2, slots=2)
     assert batch.actions(0).shape == (0, 2, 1)

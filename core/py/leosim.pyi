@@ -110,6 +110,12 @@ class Policy:
     @staticmethod
     def load(folder: str) -> Policy:
         """Load a policy from ``folder``; raises `InputError`, also for another spec version."""
+    @staticmethod
+    def restore(folder: str, description: bytes, network: bytes) -> Policy:
+        """Return the policy of ``policy.json`` and ``policy.onnx``, which a pickle holds.
+
+        ``folder`` is for messages.
+        """
     @property
     def spec(self) -> str:
         """The agent specification it was trained for, such as ``astraea``."""

@@ -31,7 +31,7 @@ pub use features::{Observation, normalize};
 pub use global_state::{GLOBAL_DIM, write_global_state};
 pub use guard::KnownRanges;
 pub use judgement::Judgement;
-pub use policy::Policy;
+pub use policy::{Policy, PolicyFiles};
 pub use rate_window::RateWindow;
 pub use report::Report;
 pub use reward::{Reward, Term};

@@ -1,14 +1,15 @@
 //! `leosim.Policy`.
 
-use std::path::{Path, PathBuf, absolute};
+use std::path::Path;
 use std::sync::Arc;
 
+use leo_control::PolicyFiles;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::input_error;
-use crate::inputs::{Revived, revived};
+use crate::inputs::Revived;
 use crate::signals::{Failure, interruptible};
 
 /// A row takes up to 100 µs.
@@ -18,17 +19,25 @@ const ROWS_BETWEEN_LOOKS: usize = 256;
 #[pyclass(frozen, module = "leosim")]
 pub struct Policy {
     pub inner: Arc<leo_control::Policy>,
-    /// Its folder, from the root: a pickle may be read in another one.
-    folder: PathBuf,
+    /// For pickles: the folder may change, or be missing where a pickle is read.
+    files: PolicyFiles,
 }
 
 #[pymethods]
 impl Policy {
     #[staticmethod]
     fn load(folder: &str) -> PyResult<Self> {
-        let inner = leo_control::Policy::load(Path::new(folder)).map_err(input_error)?;
-        let folder = absolute(folder).map_err(|error| input_error(format!("{folder}: file: {error}")))?;
-        Ok(Self { inner: Arc::new(inner), folder })
+        Self::parse(PolicyFiles::read(Path::new(folder)).map_err(input_error)?)
+    }
+
+    /// Return the policy of the files that a pickle holds.
+    #[staticmethod]
+    fn restore(folder: &str, description: &[u8], network: &[u8]) -> PyResult<Self> {
+        Self::parse(PolicyFiles {
+            folder: folder.into(),
+            description: description.to_owned(),
+            network: network.to_owned(),
+        })
     }
 
     // Nothing changes a policy, so copies share it.
@@ -37,7 +46,10 @@ impl Policy {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Revived<'py>> {
-        revived::<Self>(py, "load", self.folder.display().to_string())
+        let bytes = |file| PyBytes::new(py, file);
+        let PolicyFiles { folder, description, network } = &self.files;
+        let arguments = ("restore", folder.display().to_string(), bytes(description), bytes(network));
+        Ok((py.import("operator")?.call_method1("methodcaller", arguments)?, (py.get_type::<Self>(),)))
     }
 
     #[getter]
@@ -116,5 +128,12 @@ impl Policy {
         }
         let flat: Bound<'py, PyArray1<f32>> = actions.into_pyarray(py);
         flat.reshape([rows, spec.action_dim()])
+    }
+}
+
+impl Policy {
+    fn parse(files: PolicyFiles) -> PyResult<Self> {
+        let inner = leo_control::Policy::parse(&files).map_err(input_error)?;
+        Ok(Self { inner: Arc::new(inner), files })
     }
 }

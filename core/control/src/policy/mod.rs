@@ -9,13 +9,16 @@ mod neural_network;
 mod onnx;
 mod recurrent;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use description::Description;
 use digests::Digests;
 use neural_network::Network;
 
 use crate::{AgentSpec, AgentState, ControlError, KnownRanges};
+
+const DESCRIPTION: &str = "policy.json";
+const NETWORK: &str = "policy.onnx";
 
 /// A policy from a trainer. It is immutable: share it between threads by reference or `Arc`.
 #[derive(Clone, Debug)]
@@ -24,13 +27,21 @@ pub struct Policy {
     network: Network,
 }
 
-impl Policy {
-    /// Load `folder/policy.json` and `folder/policy.onnx`, a network from `observation`, (batch,
-    /// observation_dim), to `action`, (batch, action_dim), with its weights in the file. A recurrent one also
-    /// has an input `state`, (batch, n), initially zeros, and an output `next_state`. Fails if a file is
-    /// missing, truncated or malformed, or if the policy is for another version of its specification. Where
-    /// `folder/SHA256SUMS` exists, also fails if a file has other bytes than its digest there says.
-    pub fn load(folder: &Path) -> Result<Self, ControlError> {
+/// The files of an exported policy.
+#[derive(Clone, Debug)]
+pub struct PolicyFiles {
+    /// Their folder, for messages.
+    pub folder: PathBuf,
+    /// The bytes of `policy.json`.
+    pub description: Vec<u8>,
+    /// The bytes of `policy.onnx`.
+    pub network: Vec<u8>,
+}
+
+impl PolicyFiles {
+    /// Read the files in `folder`. Fails if one is missing. Where `folder/SHA256SUMS` exists, also fails if a
+    /// file has other bytes than its digest there says.
+    pub fn read(folder: &Path) -> Result<Self, ControlError> {
         let digests = Digests::read(folder)?;
         let read = |name: &str| {
             let path = folder.join(name);
@@ -40,13 +51,30 @@ impl Policy {
             if let Some(digests) = &digests {
                 digests.check(name, &source, &bytes)?;
             }
-            Ok((bytes, source))
+            Ok(bytes)
         };
-        let (description, source) = read("policy.json")?;
-        let description = Description::parse(&String::from_utf8_lossy(&description), &source)?;
-        let (bytes, source) = read("policy.onnx")?;
-        let spec = description.spec;
-        let network = onnx::read(&bytes, spec.observation_dim())
+        let (description, network) = (read(DESCRIPTION)?, read(NETWORK)?);
+        Ok(Self { folder: folder.to_owned(), description, network })
+    }
+}
+
+impl Policy {
+    /// Load `folder/policy.json` and `folder/policy.onnx`, a network from `observation`, (batch,
+    /// observation_dim), to `action`, (batch, action_dim), with its weights in the file. A recurrent one also
+    /// has an input `state`, (batch, n), initially zeros, and an output `next_state`. Fails if a file is
+    /// missing, truncated or malformed, or if the policy is for another version of its specification. Where
+    /// `folder/SHA256SUMS` exists, also fails if a file has other bytes than its digest there says.
+    pub fn load(folder: &Path) -> Result<Self, ControlError> {
+        Self::parse(&PolicyFiles::read(folder)?)
+    }
+
+    /// Return the policy in `files`; fails as `load` does.
+    pub fn parse(files: &PolicyFiles) -> Result<Self, ControlError> {
+        let source = |name: &str| files.folder.join(name).display().to_string();
+        let description =
+            Description::parse(&String::from_utf8_lossy(&files.description), &source(DESCRIPTION))?;
+        let (source, spec) = (source(NETWORK), description.spec);
+        let network = onnx::read(&files.network, spec.observation_dim())
             .map_err(|broken| ControlError::new(&source, broken.field, broken.rule))?;
         if network.output_dim() != spec.action_dim() {
             let rule = format!("must have {} numbers, not {}", spec.action_dim(), network.output_dim());
