@@ -1,6 +1,7 @@
 """``leogym lab check|build|run SCENARIO|exec|module|stack``."""
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Mapping
@@ -170,8 +171,12 @@ def _write(folder: Path, log: Measurement, described: scenario.Scenario, kernel_
         "link_names": log.link_names,
         "invalid": log.invalid,
     }
-    write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())
+    for earlier in ("run.json", "bbr.parquet"):  # with its record, a folder is whole
+        (folder / earlier).unlink(missing_ok=True)
     write_atomically(folder / "kernel.log", kernel_log)
     for name, series in (("flows", log.flow_series), ("links", log.link_series), ("bbr", log.bbr_series)):
         if series or name != "bbr":
-            pl.DataFrame(series).write_parquet(folder / f"{name}.parquet")
+            buffer = io.BytesIO()
+            pl.DataFrame(series).write_parquet(buffer)
+            write_atomically(folder / f"{name}.parquet", buffer.getvalue())
+    write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())
