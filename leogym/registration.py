@@ -46,7 +46,7 @@ _TRACES = {"sampler": "traces", "flows": 1}
 PRESETS = (
     Preset(
         "leo/SingleFlow-v0",
-        "a LEO path over lasers or bent pipes, 40 to 160 Mbit/s, a buffer of 0.5 to 4 BDP",
+        "a LEO path over lasers or gateways (bent pipes), 40 to 160 Mbit/s, a buffer of 0.5 to 4 BDP",
         steps=500,
         threshold=350.0,
         scenario=_LEO,
