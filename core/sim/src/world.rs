@@ -79,6 +79,7 @@ mod tests {
             assert_eq!((world.capacity_bytes_per_s, world.buffer_bytes, place), (12.5e6, 2, Some(1)));
         }
     }
+
     #[test]
     fn among_equally_slow_links_the_first_of_those_with_the_most_flows_is_the_bottleneck() {
         let schedule = Schedule::constant(MS, 100_000_000);

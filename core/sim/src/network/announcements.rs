@@ -143,6 +143,7 @@ mod tests {
         // The run starts 17 s after the epoch, 10 s before the re-selection at 27 s.
         assert_eq!(grid, Some((10_000_000_000, 15_000_000_000)));
     }
+
     #[test]
     fn handovers_are_those_of_the_route_that_the_flow_is_on_at_the_time() {
         let trace = |handovers: &str| {
