@@ -62,7 +62,8 @@ def _opened(temporary: Path) -> BinaryIO:
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
             if _is_at(file, temporary):
-                file.truncate(0)
+                if file.tell():  # a killed process left it
+                    file.truncate(0)
                 return file
         except BaseException:
             file.close()

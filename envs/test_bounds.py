@@ -73,7 +73,7 @@ def test_every_observation_lies_within_its_space_and_a_normalised_one_is_its_sof
         assert plain.observation_space.contains(steps[0])
         assert normal.observation_space.contains(steps[1])
         np.testing.assert_allclose(steps[1], softsign(steps[0]), rtol=1e-6)
-        action = rng.choice([-1, 1, rng.uniform(-1, 1)], (1,)).astype(np.float32)
+        action = rng.choice([-1, 1, rng.uniform(-1, 1)], plain.action_space.shape).astype(np.float32)
         steps, ends = [], []
         for env in (plain, normal):
             observation, _, terminated, truncated, _ = env.step(action)

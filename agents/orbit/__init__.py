@@ -12,7 +12,7 @@ SCHEME = Scheme(
     summary="Orbit (ours): a network learns from the simulator's truth what a controller needs to know",
     settings=OrbitSettings,
     trainers={"native": "leogym.agents.orbit.train:train"},
-    departures="Ours, not published elsewhere: an LSTM detects competitors and names the fair share and the "
-    "first rate for a hand-made controller on an aged base RTT. It learned from the simulator's truth, on "
-    "other city pairs, phases and links than the suites'.",
+    departures="Ours, not published elsewhere: an LSTM detects competitors and estimates the fair share and "
+    "the first rate. A hand-made controller uses them, with a base RTT that forgets old minima. It learned "
+    "from the simulator's truth, on other city pairs, phases and links than the suites'.",
 )
