@@ -78,4 +78,4 @@ def test_rewards_see_the_slowest_link_and_the_propagation_of_all():
     links = {"wide": {"rate_mbps": 24, "delay_ms": 3}, "narrow": {"rate_mbps": 12, "delay_ms": 2}}
     flow = {"scheme": "cubic", "route": ["wide", "narrow"]}
     narrow, wide = leosim.plan_links(scenario(1, links, flow).to_json(), {})
-    assert leosim.world([wide, narrow], 0) == (1.5e6, 10_000_000, 10 * 1500)
+    assert leosim.world([(wide, 1), (narrow, 1)], 0) == (1.5e6, 10_000_000, 10 * 1500, 1)
