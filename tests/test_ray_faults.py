@@ -134,6 +134,12 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
     cluster_nodes.shut_down()
 
 
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the clean-up last: on a busy machine a command's forced exit would end the process of the tests."""
+    monkeypatch.setattr(watched, "CLEANUP_TIMEOUT_S", GUARD_S)
+
+
 @pytest.fixture
 def suite(tmp_path: Path) -> Callable[..., str]:
     def write(repeats: int, duration_s: float, rate_mbps: int = 10) -> str:

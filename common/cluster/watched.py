@@ -141,6 +141,8 @@ class Cluster:
         try:
             self._watch_nodes(checks, in_main_thread)
         except Exception as error:  # of any type: the thread would end, and a lost head go unnoticed
+            if self._ended.is_set():
+                return  # this process is leaving the cluster
             reason, *_ = str(error).splitlines() or [""]
             self._fail(f"its nodes cannot be watched: {type(error).__name__}: {reason}", in_main_thread)
 
