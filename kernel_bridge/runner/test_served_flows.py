@@ -75,6 +75,7 @@ def test_what_nobody_serves_is_refused_with_what_there_is(scheme, policies, rule
 @needs_bridge
 def test_a_broken_policy_is_one_line_and_nothing_was_started(tmp_path):
     (tmp_path / "policy.json").write_text(json.dumps({"format": "wrong"}))
+    (tmp_path / "policy.onnx").write_bytes(b"")
     planned = _planned(1, LINK, "p", policies=["p"])
     with (
         pytest.raises(InputError, match=r"policy\.json") as caught,
