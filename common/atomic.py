@@ -1,12 +1,18 @@
 """Atomic file writes: a file is complete or absent, even if the process is killed while writing."""
 
+from __future__ import annotations
+
 import errno
 import fcntl
+import io
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    import polars as pl
 
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 """Errors that the operating system returns when a file cannot grow."""
@@ -30,6 +36,13 @@ def write_atomically(path: Path, data: bytes) -> None:
     """Write ``data`` to ``path``. A reader sees the old file or the new one, never a partial one."""
     target = destination(path)
     write_together(target.parent, {target.name: data})
+
+
+def write_table(path: Path, table: pl.DataFrame) -> None:
+    """Write ``table`` to the Parquet file ``path``, as `write_atomically` does."""
+    buffer = io.BytesIO()
+    table.write_parquet(buffer)
+    write_atomically(path, buffer.getvalue())
 
 
 def write_together(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -214,12 +214,12 @@ def _require_own(folder: Path, settings: CloneSettings) -> None:
     path, key = folder / "settings.json", _key(settings)
     if path.is_file():
         try:
-            there = json.loads(path.read_text(encoding="utf-8"))
+            stored = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise InputError(f"{path}: cannot be read: {error}") from None
-        if there != key:
-            names = there if isinstance(there, dict) else {}
-            other = ", ".join(name for name, value in key.items() if names.get(name) != value)
+        if stored != key:
+            stored = stored if isinstance(stored, dict) else {}
+            other = ", ".join(name for name, value in key.items() if stored.get(name) != value)
             remedy = "delete this folder, or name another with --set pool_folder=DIR"
             raise InputError(f"{path}: an unfinished pool of other settings ({other}): {remedy}")
     elif part(folder, 0).is_file():

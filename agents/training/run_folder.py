@@ -239,8 +239,8 @@ class RunFolder(Checkpoints):
         copy = (latest / name).read_bytes() if (latest / name).is_file() else b""
         present = path.read_bytes() if path.is_file() else b""
         recorded = name in digests.read(self.path) and name not in digests.changed(self.path)
-        kept = (recorded and name == EVALUATION) or (finished and name in self._whole)
-        if kept and present.startswith(copy) and _steps(present) == [*_steps(copy), steps]:
+        has_last_row = (recorded and name == EVALUATION) or (finished and name in self._whole)
+        if has_last_row and present.startswith(copy) and _steps(present) == [*_steps(copy), steps]:
             return
         if not present.startswith(copy):
             self.remade.append(f"{path}: was missing or had changed: made again from {latest / name}")

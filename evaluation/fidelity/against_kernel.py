@@ -62,7 +62,7 @@ class Comparison:
         )
         both = min(len(ours), len(theirs))
         if not both:
-            return _without(len(ours) or None, len(theirs) or None)
+            return _if_one_lacks(len(ours) or None, len(theirs) or None)
         return float(np.median(np.abs(ours[:both] - theirs[:both]) / np.maximum(theirs[:both], 1)))
 
     @property
@@ -157,13 +157,13 @@ def _csv(name: str) -> str:
 
 def _relative(ours: float | None, theirs: float | None) -> float:
     """Return the relative error; infinite if only one has a value, NaN if neither has."""
-    return ours / theirs - 1 if ours is not None and theirs else _without(ours, theirs)
+    return ours / theirs - 1 if ours is not None and theirs else _if_one_lacks(ours, theirs)
 
 
 def _difference(ours: float | None, theirs: float | None) -> float:
     """Return the difference; infinite if only one has a value, NaN if neither has."""
-    return ours - theirs if ours is not None and theirs is not None else _without(ours, theirs)
+    return ours - theirs if ours is not None and theirs is not None else _if_one_lacks(ours, theirs)
 
 
-def _without(ours: float | None, theirs: float | None) -> float:
+def _if_one_lacks(ours: float | None, theirs: float | None) -> float:
     return float("nan") if not ours and not theirs else float("inf")

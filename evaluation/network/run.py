@@ -1,6 +1,5 @@
 """Run a network and write its tables."""
 
-import io
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from leogym.common import output_folder
-from leogym.common.atomic import write_atomically
+from leogym.common.atomic import write_atomically, write_table
 from leogym.common.errors import InputError
 from leogym.configs.network import Network
 from leogym.configs.scenario import LEARNER
@@ -124,9 +123,7 @@ def save(run: NetworkRun, network: Network, folder: Path) -> None:
     output_folder.make(folder)
     (folder / META).unlink(missing_ok=True)  # with it, a folder is whole
     for name, table in run.tables.items():
-        buffer = io.BytesIO()
-        table.write_parquet(buffer)
-        write_atomically(folder / f"{name}.parquet", buffer.getvalue())
+        write_table(folder / f"{name}.parquet", table)
     meta = provenance.describe(network.model_dump(), network.seed)
     meta |= {"traffic": run.traffic, "wall_s": round(run.wall_s, 3), "network": network.name}
     write_atomically(folder / META, json.dumps(meta, indent=1).encode())

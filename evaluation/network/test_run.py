@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from leogym.agents.training import registry
+from leogym.common import atomic
 from leogym.common.errors import InputError
 from leogym.configs.network import Network
 from leogym.evaluation.network import __main__ as command
@@ -85,13 +86,13 @@ def test_a_second_run_in_a_folder_is_whole_only_at_its_end(tmp_path, monkeypatch
     tables = {name: pl.DataFrame({"a": [1]}) for name in TABLES}
     run.save(run.NetworkRun(tables, {}, 1.0), network, tmp_path)
     written: list[tuple[str, bool]] = []
-    write = run.write_atomically
+    write = atomic.write_together
 
-    def record(path, data):
-        written.append((path.name, (tmp_path / run.META).exists()))
-        write(path, data)
+    def record(folder, files):
+        written.extend((name, (tmp_path / run.META).exists()) for name in files)
+        write(folder, files)
 
-    monkeypatch.setattr(run, "write_atomically", record)
+    monkeypatch.setattr(atomic, "write_together", record)
     run.save(run.NetworkRun(tables, {}, 2.0), network, tmp_path)
     assert written == [*((f"{name}.parquet", False) for name in TABLES), (run.META, False)]
 

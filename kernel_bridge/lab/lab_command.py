@@ -1,14 +1,13 @@
 """``leogym lab check|build|run SCENARIO|exec|module|stack``."""
 
 import argparse
-import io
 import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from leogym.common import output_folder
-from leogym.common.atomic import write_atomically
+from leogym.common.atomic import write_atomically, write_table
 from leogym.common.command_line import OneLineParser
 from leogym.common.errors import InputError, reports_input_errors
 from leogym.configs import scenario
@@ -176,7 +175,5 @@ def _write(folder: Path, log: Measurement, described: scenario.Scenario, kernel_
     write_atomically(folder / "kernel.log", kernel_log)
     for name, series in (("flows", log.flow_series), ("links", log.link_series), ("bbr", log.bbr_series)):
         if series or name != "bbr":
-            buffer = io.BytesIO()
-            pl.DataFrame(series).write_parquet(buffer)
-            write_atomically(folder / f"{name}.parquet", buffer.getvalue())
+            write_table(folder / f"{name}.parquet", pl.DataFrame(series))
     write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -6,6 +7,7 @@ import leosim
 import numpy as np
 import pytest
 
+from leogym.common import atomic
 from leogym.configs.scenario import parse
 from leogym.kernel_bridge.lab import lab_command
 from leogym.results.measurement import Measurement
@@ -28,13 +30,14 @@ def test_a_run_in_an_earlier_runs_folder_is_whole_only_at_its_end(
     assert len(np.unique(measured.bbr_series["flow"])) == 1
     lab_command._write(tmp_path, measured, scenario, b"")
     written = []
-    write = lab_command.write_atomically
+    write = atomic.write_together
 
-    def record(path: Path, data: bytes) -> None:
-        written.append((path.name, (tmp_path / "run.json").exists(), (tmp_path / "bbr.parquet").exists()))
-        write(path, data)
+    def record(folder: Path, files: Mapping[str, bytes]) -> None:
+        present = [(tmp_path / name).exists() for name in ("run.json", "bbr.parquet")]
+        written.extend((name, *present) for name in files)
+        write(folder, files)
 
-    monkeypatch.setattr(lab_command, "write_atomically", record)
+    monkeypatch.setattr(atomic, "write_together", record)
     lab_command._write(tmp_path, measured, scenario, b"")
     names = ["kernel.log", "flows.parquet", "links.parquet", "bbr.parquet", "run.json"]
     assert written == [(name, False, name == "run.json") for name in names]

@@ -1,7 +1,6 @@
 """Read the results of a run of programs, and write its output folder."""
 
 import hashlib
-import io
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leogym.common import output_folder
-from leogym.common.atomic import write_atomically
+from leogym.common.atomic import write_atomically, write_table
 from leogym.common.units import NS_PER_S
 from leogym.configs.program_run import ProgramRun
 from leogym.kernel_bridge.inside.session import ProgramsRunResult
@@ -118,9 +117,7 @@ def write(
     }
     tables |= {"flows": pl.DataFrame(measured.flow_series), "links": pl.DataFrame(measured.link_series)}
     for name, frame in tables.items():
-        buffer = io.BytesIO()
-        frame.write_parquet(buffer)
-        write_atomically(out / f"{name}.parquet", buffer.getvalue())
+        write_table(out / f"{name}.parquet", frame)
     warnings = _warnings(programs, result, run, measured)
     record = {
         "name": run.name,

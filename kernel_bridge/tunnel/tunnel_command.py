@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from leogym.common.atomic import write_table
 from leogym.common.errors import InputError
 from leogym.kernel_bridge.runner.run_folder import TooSlowError
 from leogym.kernel_bridge.tunnel.local_flow import run
@@ -75,6 +76,6 @@ def write_series(log: Measurement, path: Path) -> None:
     import polars as pl  # here, because the import takes time and only --series needs it
 
     try:
-        pl.DataFrame(log.flow_series).write_parquet(path)
+        write_table(path, pl.DataFrame(log.flow_series))
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
